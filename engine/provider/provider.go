@@ -1,0 +1,70 @@
+// Package provider says what a model is asked and how it answers.
+//
+// Each adapter lives in a package below this one and fences in one SDK. An
+// adapter turns a [Request] into its server's form and the server's stream
+// into [Delta] values; it repairs what servers get wrong about their own
+// protocol, and nothing else. Retries, budgets and recovery are the engine's.
+package provider
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wharf-agent/wharf/engine/session"
+)
+
+// Request is everything that a model sees.
+type Request struct {
+	session.Header
+	Messages []session.Message
+}
+
+// Delta is one increment of a reply. Any of its fields may be zero.
+type Delta struct {
+	Text      string         // more of the answer; whole UTF-8 characters
+	Reasoning string         // more of the thinking, which is no part of the answer
+	Call      *session.Call  // one complete tool call, in the model's order; its ID may be empty
+	Usage     *session.Usage // the request's totals so far; the last one counts
+	Finish    string         // why the reply is over, in the server's own word
+}
+
+// Class sorts failures by what can be done about them.
+type Class string
+
+// The classes of failure.
+const (
+	Unreachable Class = "unreachable" // no connection, or it broke
+	Timeout     Class = "timeout"     // nothing came for too long
+	Auth        Class = "auth"        // the key is missing or was refused
+	Invalid     Class = "invalid"     // the server does not take the request
+	RateLimit   Class = "rate_limit"  // too many requests, or a used-up quota
+	Server      Class = "server"      // the server's own fault
+	Malformed   Class = "malformed"   // an answer that is none
+	Script      Class = "script"      // a scripted reply's expectation was not met, or replies ran out
+)
+
+// Error is a request that failed. Its text says what happened, why, and what
+// to do, and never holds a key.
+type Error struct {
+	Class      Class
+	Status     int           // of HTTP; 0 if there was none
+	Message    string        // what the server or the network said
+	Advice     string        // what to do; may be empty
+	RetryAfter time.Duration // how long the server wants us to wait; 0 if it did not say
+	Err        error         // the cause, if there is one
+}
+
+// Error says what happened, why, and what to do.
+func (e *Error) Error() string {
+	text := e.Message
+	if e.Status != 0 {
+		text = fmt.Sprintf("status %d: %s", e.Status, text)
+	}
+	if e.Advice != "" {
+		text += ": " + e.Advice
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,276 @@
+// Package session is the durable record of a conversation.
+//
+// A session is one append-only log of events ([Event]), a JSON object a line.
+// The log is the one source of truth: what a model is shown is computed from
+// it ([History]), never kept beside it, so every request can be rebuilt and
+// checked ([Verify]). Repair after a crash appends and never edits.
+//
+// The package knows nothing of models, tools or hooks; it only knows what is
+// written down about them.
+package session
+
+import "encoding/json"
+
+// ID names a session; it is also the name of its folder.
+type ID string
+
+// CallID names one tool call. Models choose it, so it need not be unique in a
+// session; the engine makes it unique within the message that made the call.
+type CallID string
+
+// Event is one fact in a session's log. The set is closed: only this package
+// adds to it. A kind's name is written to disk, so it is never reused.
+//
+//sumtype:decl
+type Event interface{ kind() string }
+
+// Started opens every log.
+type Started struct {
+	ID         ID       `json:"id"`
+	Cwd        string   `json:"cwd"`                   // the workspace, absolute
+	Parent     ID       `json:"parent,omitempty"`      // the session that this one is a subagent of
+	ForkedFrom ID       `json:"forked_from,omitempty"` // the session whose prefix this one copies
+	Versions   Versions `json:"versions"`
+}
+
+// Versions tells what wrote a log.
+type Versions struct {
+	Wharf string `json:"wharf"`
+}
+
+// Repaired says what was done to a log that a crash left behind.
+type Repaired struct {
+	What string `json:"what"`
+}
+
+// TurnStarted opens a turn and says where it came from.
+type TurnStarted struct {
+	Turn   int    `json:"turn"`   // counts from 1
+	Origin string `json:"origin"` // user, api, cron, heartbeat or subagent
+}
+
+// TurnEnded closes a turn. Text is the final answer, empty unless there is one.
+type TurnEnded struct {
+	Turn   int    `json:"turn"`
+	Reason Reason `json:"reason"`
+	Text   string `json:"text"`
+	Usage  Usage  `json:"usage"` // of all the turn's requests together
+	Steps  int    `json:"steps"`
+	Error  string `json:"error,omitempty"`
+}
+
+// Reason says why a turn ended. The set is closed.
+type Reason string
+
+// The reasons for which a turn ends.
+const (
+	Completed     Reason = "completed"
+	MaxSteps      Reason = "max_steps"
+	MaxTokens     Reason = "max_tokens"
+	EmptyResponse Reason = "empty_response"
+	Blocked       Reason = "blocked"
+	Cancelled     Reason = "cancelled"   // somebody ended it
+	Interrupted   Reason = "interrupted" // the process went away; written by repair
+	ToolError     Reason = "tool_error"
+	ModelError    Reason = "model_error"
+	HookError     Reason = "hook_error"
+	Budget        Reason = "budget"
+)
+
+// StepStarted opens a step: one model request and the calls it asks for.
+type StepStarted struct {
+	Turn int `json:"turn"`
+	Step int `json:"step"` // counts from 1 in each turn
+}
+
+// StepEnded closes a step.
+type StepEnded struct {
+	Turn int `json:"turn"`
+	Step int `json:"step"`
+}
+
+// Header is the part of a request that rarely changes. As an event it is
+// written only when it differs from the one before.
+type Header struct {
+	System     string          `json:"system"`
+	Tools      []Tool          `json:"tools"`
+	Model      string          `json:"model"`
+	Parameters json.RawMessage `json:"parameters,omitempty"` // a JSON object, or absent
+}
+
+// Tool is a tool as the model is told of it.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	InputSchema json.RawMessage `json:"input_schema"` // a JSON Schema whose type is object
+}
+
+// RequestSent is written before a request leaves. Digest is [Digest] of it.
+type RequestSent struct {
+	Step   int    `json:"step"`
+	Digest string `json:"digest"` // SHA-256, hexadecimal
+	Scheme string `json:"scheme"` // names the canonical form that was hashed
+}
+
+// RequestRetried says that a request failed and is about to be sent again.
+type RequestRetried struct {
+	Attempt int    `json:"attempt"` // the one that failed; counts from 1
+	DelayMS int64  `json:"delay_ms"`
+	Cause   string `json:"cause"`
+}
+
+// AssistantMessage is what the model answered.
+type AssistantMessage struct {
+	Text         string `json:"text"`
+	Reasoning    string `json:"reasoning,omitempty"`
+	Calls        []Call `json:"calls,omitempty"`
+	Usage        Usage  `json:"usage"`
+	FinishReason string `json:"finish_reason"`         // in the server's own word
+	Interrupted  bool   `json:"interrupted,omitempty"` // only what came before the reply broke off
+}
+
+// Call is a tool call as the model made it.
+type Call struct {
+	ID        CallID          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments string          `json:"arguments"`       // raw text, not necessarily JSON
+	Extra     json.RawMessage `json:"extra,omitempty"` // an object of what the server attached; goes back unchanged
+}
+
+// Usage counts tokens.
+type Usage struct {
+	InputTokens     int64 `json:"input_tokens"`
+	OutputTokens    int64 `json:"output_tokens"`
+	CacheReadTokens int64 `json:"cache_read_input_tokens"` // the part of InputTokens that came out of a cache
+	ReasoningTokens int64 `json:"reasoning_tokens"`        // the part of OutputTokens that was reasoning
+}
+
+// Add returns the sum of u and v.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		InputTokens:     u.InputTokens + v.InputTokens,
+		OutputTokens:    u.OutputTokens + v.OutputTokens,
+		CacheReadTokens: u.CacheReadTokens + v.CacheReadTokens,
+		ReasoningTokens: u.ReasoningTokens + v.ReasoningTokens,
+	}
+}
+
+// UserMessage is a message in the user's role, whoever wrote it.
+type UserMessage struct {
+	Content  string `json:"content"`
+	Origin   string `json:"origin"`             // user, hook or engine
+	Delivery string `json:"delivery,omitempty"` // turn: opens it; step: before the next request
+}
+
+// ToolCall says that a call is being judged and, if allowed, run.
+type ToolCall struct {
+	CallID    CallID `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // as the model sent them
+	Step      int    `json:"step"`
+}
+
+// ToolResult is the outcome of one tool call; an error does not end the turn.
+type ToolResult struct {
+	CallID     CallID `json:"call_id"`
+	CallSeq    int64  `json:"call_seq"` // the sequence number of its ToolCall
+	Content    string `json:"content"`
+	IsError    bool   `json:"is_error,omitempty"`
+	Code       string `json:"code,omitempty"` // why, in one word: see package tool
+	DurationMS int64  `json:"duration_ms"`
+}
+
+// HookVerdict is an extension's answer at a hook point.
+type HookVerdict struct {
+	Point     string          `json:"point"`
+	Extension string          `json:"extension"`
+	CallID    CallID          `json:"call_id,omitempty"`
+	Decision  string          `json:"decision,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+	Replaced  json.RawMessage `json:"replaced,omitempty"` // what it put in the place of what
+}
+
+// HookFailed says that an extension could not be asked, and what followed.
+type HookFailed struct {
+	Point     string `json:"point"`
+	Extension string `json:"extension"`
+	CallID    CallID `json:"call_id,omitempty"`
+	Failure   string `json:"failure"`
+	OnFailure string `json:"on_failure"` // isolate, deny or abort
+}
+
+// SandboxRefused says that a command was not run because it could not be confined.
+type SandboxRefused struct {
+	CallID CallID `json:"call_id,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// ExtensionUsed is the audit of one host operation, granted or not.
+type ExtensionUsed struct {
+	Extension string `json:"extension"`
+	Operation string `json:"operation"`
+	Target    string `json:"target,omitempty"`
+	Allowed   bool   `json:"allowed"`
+}
+
+// ExtensionLogged is a line that an extension logged. Readers may ignore it.
+type ExtensionLogged struct {
+	Extension string `json:"extension"`
+	Level     string `json:"level"` // debug, info, warning or error
+	Text      string `json:"text"`
+}
+
+// ExtensionQuarantined says that an extension is not asked again in this session.
+type ExtensionQuarantined struct {
+	Extension string `json:"extension"`
+	Reason    string `json:"reason"`
+}
+
+// Unknown is an event of a type that this version does not know and that its
+// writer marked as ignorable.
+type Unknown struct {
+	Type string
+	Data json.RawMessage
+}
+
+func (Started) kind() string              { return "session.started" }
+func (Repaired) kind() string             { return "session.repaired" }
+func (TurnStarted) kind() string          { return "turn.started" }
+func (TurnEnded) kind() string            { return "turn.ended" }
+func (StepStarted) kind() string          { return "step.started" }
+func (StepEnded) kind() string            { return "step.ended" }
+func (Header) kind() string               { return "request.header" }
+func (RequestSent) kind() string          { return "request.sent" }
+func (RequestRetried) kind() string       { return "request.retried" }
+func (AssistantMessage) kind() string     { return "assistant.message" }
+func (UserMessage) kind() string          { return "user.message" }
+func (ToolCall) kind() string             { return "tool.call" }
+func (ToolResult) kind() string           { return "tool.result" }
+func (HookVerdict) kind() string          { return "hook.verdict" }
+func (HookFailed) kind() string           { return "hook.failed" }
+func (SandboxRefused) kind() string       { return "sandbox.refused" }
+func (ExtensionUsed) kind() string        { return "extension.used" }
+func (ExtensionLogged) kind() string      { return "extension.logged" }
+func (ExtensionQuarantined) kind() string { return "extension.quarantined" }
+func (u Unknown) kind() string            { return u.Type }
+
+// Message is one message of a request, computed from events.
+type Message struct {
+	Role      Role   `json:"role"`
+	Content   string `json:"content"`
+	Reasoning string `json:"reasoning,omitempty"` // of an assistant message
+	Calls     []Call `json:"calls,omitempty"`     // of an assistant message
+	CallID    CallID `json:"call_id,omitempty"`   // of a tool message: the call that it answers
+	IsError   bool   `json:"is_error,omitempty"`  // of a tool message
+}
+
+// Role says who speaks in a [Message]. The system text is no message; it
+// stands in the [Header].
+type Role string
+
+// The roles of messages.
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+	ToolRole  Role = "tool"
+)

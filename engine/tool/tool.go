@@ -1,0 +1,72 @@
+// Package tool is what a model can call.
+//
+// A [Tool] describes itself, says what it does to the world, and runs. The
+// [Registry] holds a session's tools in a stable order and checks arguments
+// against their schema before a tool ever sees them. Whether a call may run is
+// decided elsewhere (package permission); how its effects are confined too
+// (package sandbox).
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/wharf-agent/wharf/engine/permission"
+	"github.com/wharf-agent/wharf/engine/session"
+)
+
+// Tool is one action that the model can take. Run may be called by several
+// goroutines at once only if the tool's own documentation says so.
+type Tool interface {
+	// Spec describes the tool. It is constant.
+	Spec() Spec
+	// Run does it. The arguments are a JSON object that meets the schema. A
+	// failure that the model should know of is a Result with IsError; an error
+	// is a failure too, and its text becomes the result. When ctx ends, Run
+	// stops what it started, waits for that, and returns.
+	Run(ctx context.Context, call Call) (Result, error)
+}
+
+// Spec describes a tool.
+type Spec struct {
+	session.Tool
+	Effect  permission.Effect
+	Timeout time.Duration // for one call; 0 means the engine's default
+}
+
+// Call is a call that was checked and allowed.
+type Call struct {
+	ID        session.CallID
+	Name      string
+	Arguments json.RawMessage
+}
+
+// Result is what the model gets to read.
+type Result struct {
+	Content string
+	IsError bool
+	Code    Code // set only where one of the codes applies
+}
+
+// Code names the kind of an error result.
+type Code string
+
+// The codes, a closed set.
+const (
+	UnknownTool           Code = "UNKNOWN_TOOL"
+	InvalidArgs           Code = "INVALID_ARGS"
+	InvalidOutput         Code = "INVALID_TOOL_OUTPUT"
+	TimedOut              Code = "TOOL_TIMEOUT"
+	Denied                Code = "DENIED"
+	SandboxUnavailable    Code = "SANDBOX_UNAVAILABLE"
+	Aborted               Code = "ABORTED"
+	AbortedBeforeDispatch Code = "ABORTED_BEFORE_DISPATCH"
+	NotStarted            Code = "TOOL_NOT_STARTED"
+	OutcomeUnknown        Code = "TOOL_OUTCOME_UNKNOWN"
+)
+
+// Errorf makes an error result for the model.
+func errorResult(code Code, text string) Result {
+	return Result{Content: text, IsError: true, Code: code}
+}
