@@ -233,6 +233,9 @@ type Unknown struct {
 	Data json.RawMessage
 }
 
+// MarshalJSON returns the data as it was read.
+func (u Unknown) MarshalJSON() ([]byte, error) { return u.Data, nil }
+
 func (Started) kind() string              { return "session.started" }
 func (Repaired) kind() string             { return "session.repaired" }
 func (TurnStarted) kind() string          { return "turn.started" }
@@ -253,24 +256,3 @@ func (ExtensionUsed) kind() string        { return "extension.used" }
 func (ExtensionLogged) kind() string      { return "extension.logged" }
 func (ExtensionQuarantined) kind() string { return "extension.quarantined" }
 func (u Unknown) kind() string            { return u.Type }
-
-// Message is one message of a request, computed from events.
-type Message struct {
-	Role      Role   `json:"role"`
-	Content   string `json:"content"`
-	Reasoning string `json:"reasoning,omitempty"` // of an assistant message
-	Calls     []Call `json:"calls,omitempty"`     // of an assistant message
-	CallID    CallID `json:"call_id,omitempty"`   // of a tool message: the call that it answers
-	IsError   bool   `json:"is_error,omitempty"`  // of a tool message
-}
-
-// Role says who speaks in a [Message]. The system text is no message; it
-// stands in the [Header].
-type Role string
-
-// The roles of messages.
-const (
-	User      Role = "user"
-	Assistant Role = "assistant"
-	ToolRole  Role = "tool"
-)

@@ -1,0 +1,134 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Version is the version of the log's envelope, its key "v".
+const Version = 1
+
+// ErrCorrupt reports a line that is no event.
+var ErrCorrupt = errors.New("corrupt event")
+
+// ErrUnknownType reports an event whose type this version of Wharf does not
+// know and whose writer did not mark it as ignorable.
+var ErrUnknownType = errors.New("unknown event type")
+
+// Record is an event with its place in the log.
+type Record struct {
+	Seq   int64 // from 0, without holes
+	Time  time.Time
+	Event Event
+}
+
+// Type returns the name of the event's kind, as written to disk.
+func (r Record) Type() string { return r.Event.kind() }
+
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+type envelope struct {
+	V         int             `json:"v"`
+	Seq       int64           `json:"seq"`
+	Time      string          `json:"time"`
+	Type      string          `json:"type"`
+	Ignorable bool            `json:"ignorable,omitempty"`
+	Data      json.RawMessage `json:"data"`
+}
+
+// Encode returns r as one line of a log, its newline included.
+func Encode(r Record) ([]byte, error) {
+	data, err := marshal(r.Event)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", r.Type(), err)
+	}
+	return marshal(envelope{
+		V: Version, Seq: r.Seq, Time: r.Time.UTC().Format(timeLayout),
+		Type: r.Type(), Ignorable: ignorable(r.Event), Data: bytes.TrimSuffix(data, []byte("\n")),
+	})
+}
+
+// Decode reads one line of a log. Its errors are [ErrCorrupt] and [ErrUnknownType].
+func Decode(line []byte) (Record, error) {
+	var env envelope
+	if err := json.Unmarshal(line, &env); err != nil {
+		return Record{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if env.V != Version {
+		return Record{}, fmt.Errorf("%w: its version is %d, this Wharf reads %d", ErrCorrupt, env.V, Version)
+	}
+	at, err := time.Parse(timeLayout, env.Time)
+	if err != nil || env.Seq < 0 || env.Type == "" {
+		return Record{}, fmt.Errorf("%w: no time, sequence number or type", ErrCorrupt)
+	}
+	r := Record{Seq: env.Seq, Time: at}
+	decode, known := decoders[env.Type]
+	switch {
+	case known:
+		r.Event, err = decode(env.Data)
+	case env.Ignorable:
+		r.Event = Unknown{Type: env.Type, Data: env.Data}
+	default:
+		return Record{}, fmt.Errorf("%w %q: written by a newer Wharf", ErrUnknownType, env.Type)
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("%w: data of %s: %w", ErrCorrupt, env.Type, err)
+	}
+	return r, nil
+}
+
+func ignorable(e Event) bool {
+	switch e.(type) {
+	case ExtensionLogged, Unknown:
+		return true
+	}
+	return false
+}
+
+var decoders = map[string]func(json.RawMessage) (Event, error){
+	"session.started":       decodeAs[Started],
+	"session.repaired":      decodeAs[Repaired],
+	"turn.started":          decodeAs[TurnStarted],
+	"turn.ended":            decodeAs[TurnEnded],
+	"step.started":          decodeAs[StepStarted],
+	"step.ended":            decodeAs[StepEnded],
+	"request.header":        decodeAs[Header],
+	"request.sent":          decodeAs[RequestSent],
+	"request.retried":       decodeAs[RequestRetried],
+	"assistant.message":     decodeAs[AssistantMessage],
+	"user.message":          decodeAs[UserMessage],
+	"tool.call":             decodeAs[ToolCall],
+	"tool.result":           decodeAs[ToolResult],
+	"hook.verdict":          decodeAs[HookVerdict],
+	"hook.failed":           decodeAs[HookFailed],
+	"sandbox.refused":       decodeAs[SandboxRefused],
+	"extension.used":        decodeAs[ExtensionUsed],
+	"extension.logged":      decodeAs[ExtensionLogged],
+	"extension.quarantined": decodeAs[ExtensionQuarantined],
+}
+
+func decodeAs[E Event](data json.RawMessage) (Event, error) {
+	var e *E
+	if err := json.Unmarshal(data, &e); err != nil {
+		return nil, err
+	}
+	if e == nil {
+		return nil, errors.New("it is null")
+	}
+	return *e, nil
+}
+
+// marshal encodes v on one line, leaving <, > and & as they are: a log is read
+// by people too.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
