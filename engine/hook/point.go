@@ -112,6 +112,7 @@ type Handling struct {
 	Tools     []string      // globs (* only) over the tools' names, at the tool points; empty means all
 	Timeout   time.Duration // for one call; never 0
 	OnFailure OnFailure
+	Approve   bool // the user granted that the hook's allow may skip a question
 }
 
 // OnFailure is what happens when a hook cannot be asked.

@@ -1,6 +1,13 @@
 package hook
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
 
 // Decision is the word of a [Verdict].
 type Decision string
@@ -20,5 +27,77 @@ type Verdict struct {
 	Reason   string                     `json:"reason"`
 	Replace  map[string]json.RawMessage `json:"replace"`
 	Context  string                     `json:"context"`
+	Message  string                     `json:"message"`
 	Error    string                     `json:"error"` // the hook's own failure
+}
+
+// opinion reports whether v says anything.
+func (v Verdict) opinion() bool {
+	return v.Decision != "" || len(v.Replace) > 0 || v.Context != ""
+}
+
+// replacement decodes what v puts in the place of key, if it does.
+func (v Verdict) replacement(key string, into any) bool {
+	raw, ok := v.Replace[key]
+	return ok && json.Unmarshal(raw, into) == nil
+}
+
+// parse reads an answer at a point. It is strict: a misspelt "decision" must
+// not pass for no opinion. What the point does not take is a bad answer.
+func parse(info Info, answer []byte) (Verdict, error) {
+	var v Verdict
+	dec := json.NewDecoder(bytes.NewReader(answer))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&v); err != nil {
+		return Verdict{}, fmt.Errorf("bad answer: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return Verdict{}, errors.New("bad answer: more than one JSON value")
+	}
+	if v.Error != "" {
+		return Verdict{}, errors.New(v.Error)
+	}
+	switch {
+	case v.Decision != "" && !slices.Contains(info.Decisions, v.Decision):
+		return Verdict{}, fmt.Errorf("bad answer: %s does not take the decision %q", info.Point, v.Decision)
+	case v.Context != "" && !info.Context:
+		return Verdict{}, fmt.Errorf("bad answer: %s does not take a context", info.Point)
+	case v.Message != "":
+		return Verdict{}, fmt.Errorf("bad answer: %s does not take a message", info.Point)
+	}
+	for key, raw := range v.Replace {
+		if !slices.Contains(info.Replace, key) {
+			return Verdict{}, fmt.Errorf("bad answer: %s does not take a replacement of %q", info.Point, key)
+		}
+		if err := checkReplacement(key, raw); err != nil {
+			return Verdict{}, err
+		}
+	}
+	return v, nil
+}
+
+// checkReplacement checks that a replacement has its key's type.
+func checkReplacement(key string, raw json.RawMessage) error {
+	var err error
+	switch key {
+	case "arguments":
+		var object map[string]json.RawMessage
+		if err = json.Unmarshal(raw, &object); err == nil && object == nil {
+			err = errors.New("it is null")
+		}
+	case "result":
+		var result *Result
+		if err = json.Unmarshal(raw, &result); err == nil && result == nil {
+			err = errors.New("it is null")
+		}
+	default:
+		var text *string
+		if err = json.Unmarshal(raw, &text); err == nil && text == nil {
+			err = errors.New("it is null")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("bad answer: the replacement of %q: %w", key, err)
+	}
+	return nil
 }

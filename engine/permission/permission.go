@@ -2,12 +2,15 @@
 //
 // Every tool call passes through [Policy.Decide] before it runs. The answer is
 // one of three verdicts: allow, ask or deny. The profile's table judges what a
-// tool does ([Effect]); where nobody can answer, ask becomes deny.
+// tool does ([Effect]); a question that nobody can be asked is answered by the
+// approval mode ([Policy.Answer]), and in doubt the answer is no.
 //
 // Permission judges the agent. What an extension may do is judged by package
 // capability instead, and how a permitted command is confined is the business
 // of package sandbox. See RATIONALE.md, "Three gates, not one".
 package permission
+
+import "fmt"
 
 // Effect is what a tool does to the world, for the profile's table.
 type Effect int
@@ -21,3 +24,103 @@ const (
 	Executes        // runs commands
 	Network         // talks to other machines
 )
+
+// Verdict is what is to happen to a call.
+type Verdict int
+
+// The verdicts, the most restrictive first.
+const (
+	Deny Verdict = iota
+	Ask
+	Allow
+)
+
+// String returns the verdict's word.
+func (v Verdict) String() string {
+	switch v {
+	case Ask:
+		return "ask"
+	case Allow:
+		return "allow"
+	}
+	return "deny"
+}
+
+// Profile is how far the model may reach; package sandbox enforces the same
+// names on commands.
+type Profile string
+
+// The profiles.
+const (
+	ReadOnly       Profile = "read-only"
+	WorkspaceWrite Profile = "workspace-write"
+	FullAccess     Profile = "full-access"
+)
+
+// table is what the profiles say of each effect (DESIGN section 8).
+var table = map[Profile]map[Effect]Verdict{
+	ReadOnly:       {Reads: Allow, Writes: Deny, Executes: Allow, Network: Ask},
+	WorkspaceWrite: {Reads: Allow, Writes: Allow, Executes: Allow, Network: Ask},
+	FullAccess:     {Reads: Allow, Writes: Ask, Executes: Ask, Network: Ask},
+}
+
+// Approve says who answers what is to be asked.
+type Approve string
+
+// The approval modes.
+const (
+	ApproveAsk   Approve = "ask"   // a person; where there is none, no
+	ApproveNever Approve = "never" // nobody: no
+	ApproveAuto  Approve = "auto"  // yes to what the sandbox confines; the rest is asked
+)
+
+// Call is what is judged.
+type Call struct {
+	Tool   string
+	Effect Effect
+}
+
+// Policy judges tool calls. It is safe for concurrent use.
+type Policy struct {
+	profile Profile
+	approve Approve
+}
+
+// New returns the policy of a profile and an approval mode; empty ones mean
+// workspace-write and ask.
+func New(profile Profile, approve Approve) (*Policy, error) {
+	if profile == "" {
+		profile = WorkspaceWrite
+	}
+	if approve == "" {
+		approve = ApproveAsk
+	}
+	if _, ok := table[profile]; !ok {
+		return nil, fmt.Errorf("profile %q: not one of read-only, workspace-write, full-access", profile)
+	}
+	switch approve {
+	case ApproveAsk, ApproveNever, ApproveAuto:
+	default:
+		return nil, fmt.Errorf("approval mode %q: not one of ask, never, auto", approve)
+	}
+	return &Policy{profile: profile, approve: approve}, nil
+}
+
+// Decide judges a call and says by what.
+func (p *Policy) Decide(c Call) (Verdict, string) {
+	return table[p.profile][c.Effect], fmt.Sprintf("the profile %q", p.profile)
+}
+
+// Answer answers a question about c that no person is there to answer, and
+// says why.
+func (p *Policy) Answer(c Call) (allowed bool, why string) {
+	confined := c.Effect == Reads ||
+		p.profile != FullAccess && (c.Effect == Writes || c.Effect == Executes)
+	switch {
+	case p.approve == ApproveAuto && confined:
+		return true, "approved automatically: the sandbox confines it"
+	case p.approve == ApproveNever:
+		return false, "it needs approval, and nothing is ever approved (--approve never)"
+	}
+	return false, "it needs approval, and nobody can be asked"
+}

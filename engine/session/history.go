@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
+	"strings"
 )
 
 // Message is one message of a request, computed from events.
@@ -48,7 +49,7 @@ func (h *History) Add(e Event) {
 	case UserMessage:
 		h.add(Message{Role: User, Content: e.Content})
 	case AssistantMessage:
-		if e.Text != "" || len(e.Calls) > 0 { // servers refuse an empty message
+		if strings.TrimSpace(e.Text) != "" || len(e.Calls) > 0 { // servers refuse an empty message
 			h.add(Message{Role: Assistant, Content: e.Text, Reasoning: e.Reasoning, Calls: e.Calls})
 		}
 	case ToolResult:

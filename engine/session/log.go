@@ -59,19 +59,18 @@ func (l *Log) Cwd() string { return l.cwd }
 // Repairs says what opening the log had to mend, a sentence each.
 func (l *Log) Repairs() []string { return l.repaired }
 
-// Observe has f called with each record once it is written, in order. f must
-// not use the log. There is one observer; nil removes it.
-func (l *Log) Observe(f func(Record)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.observe = f
-}
-
 // Turns returns how many turns the log has seen started.
 func (l *Log) Turns() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state.turns
+}
+
+// StepOpen reports whether a step has started and not ended.
+func (l *Log) StepOpen() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.step != 0
 }
 
 // Header returns the header in force.

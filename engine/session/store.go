@@ -43,8 +43,10 @@ func NewStore(dir, version string, sync Sync) (*Store, error) {
 	return &Store{dir: dir, sync: sync, version: version}, nil
 }
 
-// Create starts a session whose workspace is cwd.
-func (s *Store) Create(cwd string) (*Log, error) {
+// Create starts a session whose workspace is cwd. observe, unless nil, is
+// called with each record once it is written, in order; it must not use the
+// log.
+func (s *Store) Create(cwd string, observe func(Record)) (*Log, error) {
 	id := newID(time.Now())
 	if err := os.MkdirAll(filepath.Join(s.dir, string(id)), 0o700); err != nil {
 		return nil, err
@@ -53,7 +55,7 @@ func (s *Store) Create(cwd string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.cwd = cwd
+	l.cwd, l.observe = cwd, observe
 	if _, err := l.Append(Started{ID: id, Cwd: cwd, Versions: Versions{Wharf: s.version}}); err != nil {
 		l.Close()
 		return nil, err
@@ -81,12 +83,14 @@ func (s *Store) path(id ID) (string, error) {
 
 // Resume opens an existing session for appending, and repairs what a crash
 // left behind: a torn last line is cut off, calls without a result get one,
-// and an open turn ends as interrupted.
-func (s *Store) Resume(id ID) (*Log, error) {
+// and an open turn ends as interrupted. observe is as in Create; what was in
+// the log already is not shown to it.
+func (s *Store) Resume(id ID, observe func(Record)) (*Log, error) {
 	l, err := s.open(id, 0)
 	if err != nil {
 		return nil, err
 	}
+	l.observe = observe
 	if err := l.load(); err != nil {
 		l.Close()
 		return nil, fmt.Errorf("resume session %s: %w", id, err)

@@ -65,8 +65,3 @@ const (
 	NotStarted            Code = "TOOL_NOT_STARTED"
 	OutcomeUnknown        Code = "TOOL_OUTCOME_UNKNOWN"
 )
-
-// Errorf makes an error result for the model.
-func errorResult(code Code, text string) Result {
-	return Result{Content: text, IsError: true, Code: code}
-}

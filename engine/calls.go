@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/engine/permission"
+	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/engine/tool"
+)
+
+// runCalls takes a reply with calls into the log and runs them, one after the
+// other. Each call gets exactly one result, whatever happens; only a log that
+// cannot be written, a hook that ends the turn or the end of ctx stops it.
+func (t *turn) runCalls(ctx context.Context, reply session.AssistantMessage) error {
+	if err := t.record(reply); err != nil {
+		return err
+	}
+	var stop error
+	for _, call := range reply.Calls {
+		if stop == nil && ctx.Err() != nil {
+			stop = context.Cause(ctx)
+		}
+		if err := t.runCall(ctx, call, stop != nil); err != nil {
+			stop = errors.Join(stop, err)
+		}
+	}
+	return stop
+}
+
+// runCall writes down a call, runs it unless the turn is over already, and
+// writes down its result.
+func (t *turn) runCall(ctx context.Context, call session.Call, over bool) error {
+	begun, err := t.cfg.Log.Append(session.ToolCall{
+		CallID: call.ID, Name: call.Name, Arguments: call.Arguments, Step: t.step,
+	})
+	if err != nil {
+		return err
+	}
+	result := tool.Result{Content: "the turn ended before the call was started", IsError: true, Code: tool.AbortedBeforeDispatch}
+	start := time.Now()
+	var stop error
+	if !over {
+		result, stop = t.dispatch(ctx, call)
+	}
+	err = t.record(session.ToolResult{
+		CallID: call.ID, CallSeq: begun.Seq, Content: strings.ToValidUTF8(result.Content, "�"),
+		IsError: result.IsError, Code: string(result.Code), DurationMS: time.Since(start).Milliseconds(),
+	})
+	return errors.Join(stop, err)
+}
+
+// dispatch judges a call, runs it and has its result reviewed. The error is
+// what ends the turn; there is a result all the same.
+func (t *turn) dispatch(ctx context.Context, call session.Call) (tool.Result, error) {
+	target, bad := t.cfg.Tools.Lookup(call.Name)
+	if bad != nil {
+		return *bad, nil
+	}
+	args, bad := t.cfg.Tools.Check(call.Name, call.Arguments)
+	if bad != nil {
+		return *bad, nil
+	}
+	asked := hook.Call{ID: string(call.ID), Tool: call.Name, Arguments: args}
+	judged, err := t.hooks.BeforeExecuteTool(ctx, t.at(), asked)
+	if err != nil {
+		return unstarted(ctx, err), err
+	}
+	t.contexts = append(t.contexts, judged.Contexts...)
+	if asked.Arguments, bad = t.cfg.Tools.Check(call.Name, string(judged.Arguments)); bad != nil {
+		return *bad, nil
+	}
+	if refusal := t.permit(target.Spec(), judged); refusal != "" {
+		return t.deny(call, refusal), nil
+	}
+	result, err := t.body(ctx, target, asked, judged.Result)
+	if err != nil {
+		return result, err
+	}
+	return t.review(ctx, asked, result)
+}
+
+// permit combines what hooks and the policy say of a call; a refusal is the
+// text for the model. Hooks narrow: the most they can do for a call is to
+// answer a question in the user's name.
+func (t *turn) permit(spec tool.Spec, judged hook.Judged) (refusal string) {
+	if judged.Decision == hook.Deny {
+		return judged.Reason
+	}
+	if t.cfg.Policy == nil {
+		return "denied: this engine has no policy, so no call is allowed"
+	}
+	call := permission.Call{Tool: spec.Name, Effect: spec.Effect}
+	verdict, by := t.cfg.Policy.Decide(call)
+	if verdict == permission.Deny {
+		return fmt.Sprintf("denied by %s: %s is not allowed under it", by, spec.Name)
+	}
+	question := by + " asks"
+	if judged.Decision == hook.Ask {
+		verdict, question = permission.Ask, judged.Reason
+	}
+	if verdict == permission.Allow || judged.Decision == hook.Allow {
+		return ""
+	}
+	if allowed, why := t.cfg.Policy.Answer(call); !allowed {
+		return fmt.Sprintf("denied: %s: %s", question, why)
+	}
+	return ""
+}
+
+func (t *turn) deny(call session.Call, reason string) tool.Result {
+	t.denials = append(t.denials, Denial{Tool: call.Name, CallID: call.ID, Arguments: call.Arguments, Reason: reason})
+	return tool.Result{Content: reason, IsError: true, Code: tool.Denied}
+}
+
+// body runs the tool itself, or takes the answer that a hook gave in its place.
+func (t *turn) body(ctx context.Context, target tool.Tool, call hook.Call, instead *hook.Result) (tool.Result, error) {
+	if instead != nil {
+		return tool.Result{Content: instead.Content, IsError: instead.IsError}, nil
+	}
+	if err := t.cfg.Log.Flush(); err != nil { // the intent is on record before the effect
+		return unstarted(ctx, err), err
+	}
+	limit := target.Spec().Timeout
+	if limit == 0 {
+		limit = t.cfg.ToolTimeout
+	}
+	callCtx, cancel := context.WithTimeoutCause(ctx, limit, errToolTimeout)
+	defer cancel()
+	result, err := target.Run(callCtx, tool.Call{ID: session.CallID(call.ID), Name: call.Tool, Arguments: call.Arguments})
+	switch {
+	case ctx.Err() != nil:
+		text := "the turn was cancelled while the call ran; it may have had an effect"
+		return tool.Result{Content: text, IsError: true, Code: tool.Aborted}, context.Cause(ctx)
+	case err != nil && errors.Is(context.Cause(callCtx), errToolTimeout):
+		text := fmt.Sprintf("the call was ended after its time limit of %v", limit)
+		return tool.Result{Content: text, IsError: true, Code: tool.TimedOut}, nil
+	case err != nil:
+		return tool.Result{Content: err.Error(), IsError: true}, nil
+	}
+	return result, nil
+}
+
+var errToolTimeout = errors.New("tool time limit")
+
+// unstarted is the result of a call whose turn ended before its body began.
+func unstarted(ctx context.Context, err error) tool.Result {
+	text := "the call was not started: " + err.Error()
+	if ctx.Err() != nil {
+		text = "the turn was cancelled before the call was started"
+	}
+	return tool.Result{Content: text, IsError: true, Code: tool.AbortedBeforeDispatch}
+}
+
+// review lets hooks see the result before the model does. If they cannot be
+// asked, the result is withheld.
+func (t *turn) review(ctx context.Context, call hook.Call, result tool.Result) (tool.Result, error) {
+	reviewed, err := t.hooks.AfterExecuteTool(ctx, t.at(), call, hook.Result{
+		Content: strings.ToValidUTF8(result.Content, "�"), IsError: result.IsError, Code: string(result.Code),
+	})
+	if err != nil {
+		text := "the result was withheld: " + err.Error()
+		return tool.Result{Content: text, IsError: true, Code: tool.Aborted}, err
+	}
+	t.contexts = append(t.contexts, reviewed.Contexts...)
+	if reviewed.Blocked != "" {
+		return tool.Result{Content: reviewed.Blocked, IsError: true, Code: tool.Denied}, nil
+	}
+	result.Content = reviewed.Result.Content
+	return result, nil
+}

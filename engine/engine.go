@@ -1,0 +1,92 @@
+// Package engine runs the loop around a language model: it asks the model,
+// runs the tools that the model calls, and writes down what happened.
+//
+// An [Engine] belongs to one session and runs one turn at a time
+// ([Engine.Run]). Its three laws: what the model sees is in the log; the
+// intent is written before the effect and the result after it; every call
+// passes permission, whatever hooks say. The loop itself is turn.go.
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/engine/tool"
+)
+
+// Config says what an Engine is made of; a zero optional field means its default.
+type Config struct {
+	Provider    Provider        // required
+	Log         *session.Log    // required; stays the caller's to close
+	Tools       *tool.Registry  // nil: no tools
+	Policy      Policy          // nil denies every tool call
+	Hooks       []hook.Hook     // in the order in which they are asked
+	Model       string          // by the provider's name for it
+	System      string          // the system text
+	Parameters  json.RawMessage // of the request: a JSON object, or nil
+	MaxSteps    int             // model requests in one turn; 0 means 40
+	ToolTimeout time.Duration   // for a call of a tool that names none; 0 means 2 minutes
+}
+
+// Engine runs turns on one session. Its methods are called one at a time.
+type Engine struct {
+	cfg    Config
+	hooks  *hook.Chain
+	header session.Header
+}
+
+// New checks cfg, fills in its defaults and returns an idle Engine.
+func New(cfg Config) (*Engine, error) {
+	if cfg.Provider == nil || cfg.Log == nil {
+		return nil, errors.New("engine: Config needs both a Provider and a Log")
+	}
+	cfg.Tools = cmp.Or(cfg.Tools, &tool.Registry{})
+	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, 40)
+	cfg.ToolTimeout = cmp.Or(cfg.ToolTimeout, 2*time.Minute)
+	e := &Engine{cfg: cfg, header: session.Header{
+		System: cfg.System, Tools: cfg.Tools.Specs(), Model: cfg.Model, Parameters: cfg.Parameters,
+	}}
+	e.hooks = hook.NewChain(cfg.Hooks, e.record)
+	return e, nil
+}
+
+// record writes an event for which only the fact matters.
+func (e *Engine) record(event session.Event) error {
+	_, err := e.cfg.Log.Append(event)
+	return err
+}
+
+// Result is how a turn ended.
+type Result struct {
+	Reason  session.Reason
+	Text    string // the final answer, or what there was of it
+	Usage   session.Usage
+	Steps   int
+	Denials []Denial
+	Err     error // why the turn did not complete; nil if it did
+}
+
+// Denial is a tool call that was refused.
+type Denial struct {
+	Tool      string
+	CallID    session.CallID
+	Arguments string // raw, as the model sent them
+	Reason    string
+}
+
+// Run runs one turn: prompt in, final answer out. However the turn ends, the
+// log says how, unless the log itself is what failed. When ctx ends, Run stops
+// what it started, waits for that and returns with reason cancelled.
+func (e *Engine) Run(ctx context.Context, prompt string) Result {
+	t := &turn{Engine: e, number: e.cfg.Log.Turns() + 1}
+	err := e.record(session.TurnStarted{Turn: t.number, Origin: "user"})
+	if err == nil {
+		err = t.loop(ctx, prompt)
+	}
+	return t.end(ctx, err)
+}

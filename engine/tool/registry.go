@@ -1,0 +1,220 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/wharf-agent/wharf/engine/session"
+)
+
+// Registry holds the tools of a session in the order in which they were
+// added, which is the order that the model sees: a stable prompt can be cached.
+// It is filled before it is used and safe for concurrent reading.
+type Registry struct {
+	entries []entry
+	byName  map[string]int
+}
+
+type entry struct {
+	tool   Tool
+	schema *jsonschema.Schema
+}
+
+// Add adds a tool. Its schema must be one, and its name must be new: nothing
+// is shadowed.
+func (r *Registry) Add(t Tool) error {
+	spec := t.Spec()
+	if _, taken := r.byName[spec.Name]; taken {
+		return fmt.Errorf("add tool %q: there is a tool of that name already", spec.Name)
+	}
+	schema, err := CompileSchema(spec.InputSchema)
+	if err != nil {
+		return fmt.Errorf("add tool %q: input schema: %w", spec.Name, err)
+	}
+	if r.byName == nil {
+		r.byName = map[string]int{}
+	}
+	r.byName[spec.Name] = len(r.entries)
+	r.entries = append(r.entries, entry{t, schema})
+	return nil
+}
+
+// Specs returns what the model is told of each tool.
+func (r *Registry) Specs() []session.Tool {
+	specs := make([]session.Tool, len(r.entries))
+	for i, e := range r.entries {
+		specs[i] = e.tool.Spec().Tool
+	}
+	return specs
+}
+
+// Lookup finds the tool of that name. If there is none, the result says so and
+// names the nearest.
+func (r *Registry) Lookup(name string) (Tool, *Result) {
+	if i, ok := r.byName[name]; ok {
+		return r.entries[i].tool, nil
+	}
+	text := fmt.Sprintf("there is no tool %q", name)
+	if near := r.nearest(name); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return nil, &Result{Content: text, IsError: true, Code: UnknownTool}
+}
+
+// Check checks raw arguments against the tool's schema and returns them as
+// compact JSON; empty arguments are an empty object. If they do not meet it,
+// the result names the field.
+func (r *Registry) Check(name, raw string) (json.RawMessage, *Result) {
+	args, err := r.check(name, raw)
+	if err != nil {
+		return nil, &Result{
+			Content: fmt.Sprintf("the arguments of %s do not fit: %v", name, err), IsError: true, Code: InvalidArgs,
+		}
+	}
+	return args, nil
+}
+
+func (r *Registry) check(name, raw string) (json.RawMessage, error) {
+	if strings.TrimSpace(raw) == "" {
+		raw = "{}"
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, []byte(raw)); err != nil {
+		return nil, fmt.Errorf("they are no JSON: %w", err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(compact.Bytes()))
+	if err != nil {
+		return nil, fmt.Errorf("they are no JSON: %w", err)
+	}
+	if _, ok := value.(map[string]any); !ok {
+		return nil, errors.New("they must be a JSON object")
+	}
+	i, ok := r.byName[name]
+	if !ok {
+		return nil, errors.New("there is no such tool")
+	}
+	if err := r.entries[i].schema.Validate(value); err != nil {
+		return nil, describe(err)
+	}
+	return compact.Bytes(), nil
+}
+
+// CompileSchema reads an input schema. References to other documents are
+// refused: nothing is fetched.
+func CompileSchema(schema json.RawMessage) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	object, ok := doc.(map[string]any)
+	if !ok || object["type"] != "object" {
+		return nil, errors.New(`it must be a JSON object with "type":"object"`)
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(refuseLoader{})
+	if err := c.AddResource("schema.json", doc); err != nil {
+		return nil, err
+	}
+	return c.Compile("schema.json")
+}
+
+type refuseLoader struct{}
+
+func (refuseLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("a reference to %q: only references within the schema are followed", url)
+}
+
+var english = message.NewPrinter(language.English)
+
+// describe turns a validation error into one line that names each field.
+func describe(err error) error {
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	var lines []string
+	collect(invalid, &lines)
+	slices.Sort(lines)
+	return errors.New(strings.Join(slices.Compact(lines), "; "))
+}
+
+func collect(e *jsonschema.ValidationError, lines *[]string) {
+	for _, cause := range e.Causes {
+		collect(cause, lines)
+	}
+	if len(e.Causes) > 0 {
+		return
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		*lines = append(*lines, "missing "+quoteFields(e.InstanceLocation, k.Missing))
+	case *kind.AdditionalProperties:
+		*lines = append(*lines, "unknown field "+quoteFields(e.InstanceLocation, k.Properties))
+	default:
+		where := "the object"
+		if len(e.InstanceLocation) > 0 {
+			where = quoteFields(nil, []string{strings.Join(e.InstanceLocation, ".")})
+		}
+		*lines = append(*lines, where+": "+e.ErrorKind.LocalizedString(english))
+	}
+}
+
+func quoteFields(at, names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = fmt.Sprintf("%q", strings.Join(append(slices.Clone(at), name), "."))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// nearest returns up to three names that look like name.
+func (r *Registry) nearest(name string) []string {
+	type scored struct {
+		name     string
+		distance int
+	}
+	var near []scored
+	for _, e := range r.entries {
+		known := e.tool.Spec().Name
+		d := distance(strings.ToLower(name), known)
+		if d <= max(2, len(known)/3) || name != "" && (strings.Contains(known, name) || strings.Contains(name, known)) {
+			near = append(near, scored{known, d})
+		}
+	}
+	slices.SortStableFunc(near, func(a, b scored) int { return a.distance - b.distance })
+	names := make([]string, 0, 3)
+	for _, s := range near[:min(3, len(near))] {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// distance is Levenshtein's, over bytes, of names cut to a sane length.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
