@@ -1,0 +1,275 @@
+package capability
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// KeyError is a key of a [capabilities] table whose value does not do.
+type KeyError struct {
+	Key string
+	Err error
+}
+
+// Error names the key and says what is wrong with it.
+func (e *KeyError) Error() string { return e.Key + ": " + e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *KeyError) Unwrap() error { return e.Err }
+
+// FromTable reads a [capabilities] table as a TOML decoder returns it. An
+// unknown key and a value that does not fit are a [*KeyError].
+func FromTable(table map[string]any) (Set, error) {
+	var s Set
+	for key := range table {
+		if !slices.Contains(Keys, key) {
+			return Set{}, &KeyError{key, fmt.Errorf("unknown capability: there are %s", strings.Join(Keys, ", "))}
+		}
+	}
+	for _, key := range Keys { // in a fixed order, so that the first error is always the same
+		value, ok := table[key]
+		if !ok {
+			continue
+		}
+		if err := s.set(key, value); err != nil {
+			return Set{}, &KeyError{key, err}
+		}
+	}
+	return s, nil
+}
+
+// set reads one key.
+func (s *Set) set(key string, value any) (err error) {
+	switch key {
+	case "http":
+		s.HTTP, err = items(value, asText(checkHTTP))
+	case "secrets":
+		s.Secrets, err = items(value, asSecret)
+	case "fs":
+		s.FS, err = items(value, asFolder)
+	case "kv":
+		s.KV, err = asSize(value)
+	case "exec":
+		s.Exec, err = items(value, asText(checkPlain))
+	case "tools":
+		s.Tools, err = items(value, asText(checkToolName))
+	case "session":
+		if value != "read" {
+			return fmt.Errorf(`%v is no mode: the only one is "read"`, value)
+		}
+		s.Session = true
+	case "llm":
+		s.LLM, err = asTokens(value)
+	case "env":
+		s.Env, err = items(value, asText(checkEnvName))
+	case "events":
+		s.Events, err = asBool(value)
+	case "approve":
+		s.Approve, err = asBool(value)
+	}
+	return err
+}
+
+// items reads a list. One without items asks for nothing; one of the same
+// item twice is a mistake.
+func items[T comparable](value any, read func(any) (T, error)) ([]T, error) {
+	var raw []any
+	switch v := value.(type) {
+	case []any:
+		raw = v
+	case []map[string]any: // how a TOML decoder returns a list of tables
+		for _, table := range v {
+			raw = append(raw, table)
+		}
+	default:
+		return nil, fmt.Errorf("%v is no list", value)
+	}
+	var all []T
+	for _, r := range raw {
+		item, err := read(r)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(all, item) {
+			return nil, fmt.Errorf("%v is listed twice", r)
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}
+
+func asText(check func(string) error) func(any) (string, error) {
+	return func(value any) (string, error) {
+		text, ok := value.(string)
+		if !ok {
+			return "", fmt.Errorf("%v is no string", value)
+		}
+		return text, check(text)
+	}
+}
+
+func asBool(value any) (bool, error) {
+	b, ok := value.(bool)
+	if !ok {
+		return false, fmt.Errorf("%v is neither true nor false", value)
+	}
+	return b, nil
+}
+
+func asSize(value any) (Size, error) {
+	text, ok := value.(string)
+	if !ok {
+		return 0, fmt.Errorf(`%v is no size: write a string such as "1MiB"`, value)
+	}
+	return ParseSize(text)
+}
+
+func asTokens(value any) (int64, error) {
+	table, ok := value.(map[string]any)
+	tokens, isInt := table["tokens"].(int64)
+	if !ok || !isInt || len(table) != 1 || tokens <= 0 {
+		return 0, fmt.Errorf("%v is no budget: write { tokens = 20000 }", value)
+	}
+	return tokens, nil
+}
+
+func asSecret(value any) (Secret, error) {
+	var s Secret
+	fields := map[string]*string{"name": &s.Name, "host": &s.Host, "header": &s.Header, "format": &s.Format}
+	if err := readFields(value, fields); err != nil {
+		return Secret{}, err
+	}
+	switch {
+	case checkEnvName(s.Name) != nil:
+		return Secret{}, fmt.Errorf("name %q: letters, digits and _ only", s.Name)
+	case !isHost(s.Host):
+		return Secret{}, fmt.Errorf("host %q is no host name", s.Host)
+	case !headerName.MatchString(s.Header):
+		return Secret{}, fmt.Errorf("header %q is no name of a header", s.Header)
+	case strings.Count(s.Format, "{}") != 1 || checkPlain(s.Format) != nil:
+		return Secret{}, fmt.Errorf("format %q needs one {}, where the value goes", s.Format)
+	}
+	return s, nil
+}
+
+func asFolder(value any) (Folder, error) {
+	var name, mode string
+	if err := readFields(value, map[string]*string{"path": &name, "mode": &mode}); err != nil {
+		return Folder{}, err
+	}
+	if checkPlain(name) != nil || path.IsAbs(name) || path.Clean(name) != name || strings.HasPrefix(name, "..") {
+		return Folder{}, fmt.Errorf("path %q: write a clean path below the workspace, without .. in it", name)
+	}
+	if mode != "read" && mode != "write" {
+		return Folder{}, fmt.Errorf("mode %q is neither read nor write", mode)
+	}
+	return Folder{Path: name, Write: mode == "write"}, nil
+}
+
+// readFields reads an inline table that has exactly these keys, all strings.
+func readFields(value any, fields map[string]*string) error {
+	table, ok := value.(map[string]any)
+	if !ok {
+		return fmt.Errorf("%v is no table", value)
+	}
+	for key, v := range table {
+		text, isText := v.(string)
+		if fields[key] == nil || !isText {
+			return fmt.Errorf("unknown key %q, or no string in it", key)
+		}
+		*fields[key] = text
+	}
+	if len(table) != len(fields) {
+		return fmt.Errorf("%v lacks a key: it needs %d", table, len(fields))
+	}
+	return nil
+}
+
+var (
+	method     = regexp.MustCompile(`^(\*|[A-Z]+)$`)
+	hostName   = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
+	headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	toolName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+)
+
+func checkEnvName(text string) error {
+	if !envName.MatchString(text) {
+		return fmt.Errorf("%q is no name of a variable", text)
+	}
+	return nil
+}
+
+func checkToolName(text string) error {
+	if !toolName.MatchString(text) {
+		return fmt.Errorf("%q is no name of a tool", text)
+	}
+	return nil
+}
+
+// checkPlain refuses what could not be printed in one line.
+func checkPlain(text string) error {
+	odd := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
+	if text == "" || strings.ContainsFunc(text, odd) {
+		return fmt.Errorf("%q is empty or has control characters", text)
+	}
+	return nil
+}
+
+// checkHTTP checks "METHOD scheme://host[:port]/path".
+func checkHTTP(text string) error {
+	verb, address, _ := strings.Cut(text, " ")
+	scheme, rest, _ := strings.Cut(address, "://")
+	slash := strings.IndexByte(rest, '/')
+	if slash < 0 || !method.MatchString(verb) || (scheme != "https" && scheme != "http") {
+		return fmt.Errorf(`%q is no pattern: write "METHOD https://host/path"; the method may be *, the path may end in *`, text)
+	}
+	if err := checkHostPort(rest[:slash]); err != nil {
+		return fmt.Errorf("%q: %w", text, err)
+	}
+	return checkPath(text, rest[slash:])
+}
+
+func checkHostPort(text string) error {
+	host, port, hasPort := text, "", false
+	if i := strings.LastIndexByte(text, ':'); i >= 0 && !strings.HasSuffix(text, "]") {
+		host, port, hasPort = text[:i], text[i+1:], true
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); hasPort && (err != nil || n == 0 || port[0] == '0') {
+		return fmt.Errorf("%q is no port", port)
+	}
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		if _, err := netip.ParseAddr(strings.TrimSuffix(inner, "]")); err != nil || !strings.HasSuffix(host, "]") {
+			return fmt.Errorf("%q is no address", host)
+		}
+		return nil
+	}
+	if !isHost(strings.TrimPrefix(host, "*.")) {
+		return fmt.Errorf("%q is no host: write it in lower case; *. may stand before it", host)
+	}
+	return nil
+}
+
+func isHost(text string) bool { return len(text) <= 253 && hostName.MatchString(text) }
+
+func checkPath(pattern, p string) error {
+	if i := strings.IndexByte(p, '*'); i >= 0 && i != len(p)-1 {
+		return fmt.Errorf("%q: * may stand only at the end of the path", pattern)
+	}
+	if strings.ContainsAny(p, "?#\\% ") || checkPlain(p) != nil {
+		return fmt.Errorf("%q: the path has characters that a path pattern must not have", pattern)
+	}
+	for _, segment := range strings.Split(p, "/") {
+		if segment == "." || segment == ".." {
+			return fmt.Errorf("%q: the path has a dot segment", pattern)
+		}
+	}
+	return nil
+}
