@@ -1,0 +1,132 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/wharf-agent/wharf/engine/session"
+)
+
+// chunk is one event of a stream, or a whole answer: the two differ in that a
+// whole one has a message where the other has a delta.
+type chunk struct {
+	Choices []choice        `json:"choices"`
+	Usage   *usage          `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+	Object  text            `json:"object"`
+	Type    text            `json:"type"`
+	Message json.RawMessage `json:"message"`
+	Detail  json.RawMessage `json:"detail"`
+}
+
+type choice struct {
+	Index   count  `json:"index"`
+	Delta   *delta `json:"delta"`
+	Message *delta `json:"message"`
+	Finish  text   `json:"finish_reason"`
+}
+
+type delta struct {
+	Content          text        `json:"content"`
+	Refusal          text        `json:"refusal"`
+	ReasoningContent text        `json:"reasoning_content"`
+	Reasoning        text        `json:"reasoning"`
+	ReasoningText    text        `json:"reasoning_text"`
+	Calls            []callDelta `json:"tool_calls"`
+}
+
+// callDelta is a piece of a call. Which call it belongs to is often unsaid.
+type callDelta struct {
+	Index *count
+	ID    string
+	Name  string
+	Args  []byte
+	Extra map[string]json.RawMessage // every field that the protocol does not have
+}
+
+// UnmarshalJSON keeps what it does not know. What is no object is an empty piece.
+func (d *callDelta) UnmarshalJSON(raw []byte) error {
+	*d = callDelta{}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	var known struct {
+		Index    *count `json:"index"`
+		ID       text   `json:"id"`
+		Function struct {
+			Name text      `json:"name"`
+			Args arguments `json:"arguments"`
+		} `json:"function"`
+	}
+	if err := json.Unmarshal(raw, &known); err != nil {
+		return err
+	}
+	for _, name := range []string{"index", "id", "type", "function"} {
+		delete(fields, name)
+	}
+	for name, value := range fields {
+		if string(value) == "null" {
+			delete(fields, name)
+		}
+	}
+	d.Index, d.ID, d.Name = known.Index, repair(known.ID), strings.TrimSpace(repair(known.Function.Name))
+	d.Args, d.Extra = known.Function.Args, fields
+	return nil
+}
+
+// count is a number that a server may also write as a string or a fraction; what
+// cannot be one reads as 0.
+type count int64
+
+// UnmarshalJSON never fails.
+func (c *count) UnmarshalJSON(raw []byte) error {
+	*c = 0
+	n, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
+	if err == nil && n > 0 && n < math.MaxInt64 {
+		*c = count(n)
+	}
+	return nil
+}
+
+// usage has the fields of several servers.
+type usage struct {
+	Prompt        count `json:"prompt_tokens"`
+	Completion    count `json:"completion_tokens"`
+	CacheHit      count `json:"prompt_cache_hit_tokens"`
+	PromptDetails struct {
+		Cached count `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionDetails struct {
+		Reasoning count `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+func (u *usage) total() *session.Usage {
+	return &session.Usage{
+		InputTokens:     int64(u.Prompt),
+		OutputTokens:    int64(u.Completion),
+		CacheReadTokens: int64(cmp.Or(u.PromptDetails.Cached, u.CacheHit)),
+		ReasoningTokens: int64(u.CompletionDetails.Reasoning),
+	}
+}
+
+// complains reports whether the chunk is an error in place of an answer.
+// eventName is the name of the event that it came in.
+func (c *chunk) complains(eventName string) bool {
+	switch strings.TrimSpace(string(c.Error)) {
+	case "", "null", "false", "{}", `""`:
+	default:
+		return true
+	}
+	if eventName == "error" || string(c.Object) == "error" || string(c.Type) == "error" {
+		return true
+	}
+	return c.Choices == nil && c.Usage == nil && (says(c.Message) || says(c.Detail))
+}
+
+func says(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }

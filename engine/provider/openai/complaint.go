@@ -1,0 +1,175 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"maps"
+	"math"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// complaint is what a server says about a failure, in whatever form.
+type complaint struct {
+	message    string
+	status     int    // of HTTP, if the body names one
+	words      string // its codes and types, in lower case
+	retryAfter time.Duration
+}
+
+// readComplaint finds the message in a body: JSON of several shapes, HTML, or
+// plain text.
+func readComplaint(body []byte) complaint {
+	body = bytes.TrimSpace(body)
+	var c complaint
+	var v any
+	switch {
+	case len(body) > 0 && body[0] == '<':
+		c.message = htmlText(body)
+	case json.Unmarshal(body, &v) == nil:
+		if c.message = say(v); c.message == "" {
+			c.message = string(body)
+		}
+		c.codes(v, 0)
+	default:
+		c.message = string(body)
+	}
+	if c.retryAfter == 0 {
+		c.retryAfter = spokenDelay(c.message)
+	}
+	return c
+}
+
+// say returns the first text under the names that servers use, the clearest
+// name first.
+func say(v any) string {
+	switch v := v.(type) {
+	case string:
+		return strings.TrimSpace(v)
+	case []any:
+		for _, item := range v {
+			if s := say(item); s != "" {
+				return s
+			}
+		}
+	case map[string]any:
+		for _, name := range []string{
+			"message", "error", "detail", "msg", "error_description", "title", "reason", "status", "type", "code",
+		} {
+			if s := say(v[name]); s != "" {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// codes collects what a program may go by, from v and a few levels below.
+func (c *complaint) codes(v any, depth int) {
+	if depth > 4 {
+		return
+	}
+	if list, ok := v.([]any); ok {
+		for _, item := range list {
+			c.codes(item, depth+1)
+		}
+	}
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	for _, name := range []string{"code", "status", "status_code", "type"} {
+		switch value := fields[name].(type) {
+		case float64:
+			c.statusIs(value)
+		case string:
+			n, _ := strconv.ParseFloat(value, 64)
+			c.statusIs(n)
+			c.words += strings.ToLower(value) + " "
+		}
+	}
+	if delay, ok := fields["retryDelay"].(string); ok && c.retryAfter == 0 {
+		d, _ := time.ParseDuration(delay)
+		c.retryAfter = max(d, 0)
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		c.codes(fields[name], depth+1)
+	}
+}
+
+func (c *complaint) statusIs(n float64) {
+	if c.status == 0 && n >= 400 && n < 600 {
+		c.status = int(n)
+	}
+}
+
+// headerDelay reads how long the server wants to be left alone.
+func headerDelay(h http.Header) time.Duration {
+	if d, ok := delayOf(h.Get("Retry-After-Ms"), time.Millisecond); ok {
+		return d
+	}
+	value := h.Get("Retry-After")
+	if d, ok := delayOf(value, time.Second); ok {
+		return d
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return 0
+}
+
+func delayOf(number string, unit time.Duration) (time.Duration, bool) {
+	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || math.IsNaN(n) || n < 0 {
+		return 0, false
+	}
+	const longest = 1000 * 24 * time.Hour
+	return time.Duration(min(n*float64(unit), float64(longest))), true
+}
+
+var waitWords = regexp.MustCompile(`(?i)\b(?:again|retry|resets?|wait)\b[^.\n]{0,30}?\b(?:in|after|for)?\s*((?:\d{1,6}(?:\.\d{1,9})?(?:ms|h|m|s)\s?)+)\b`)
+
+// spokenDelay finds a wait in a message such as "try again in 1m30s".
+func spokenDelay(message string) time.Duration {
+	found := waitWords.FindStringSubmatch(message)
+	if found == nil {
+		return 0
+	}
+	d, _ := time.ParseDuration(strings.ReplaceAll(found[1], " ", ""))
+	return max(d, 0)
+}
+
+var (
+	htmlTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+	htmlNoise = regexp.MustCompile(`(?is)<(?:script|style)\b.*?</(?:script|style)>|<!--.*?-->|<[^>]*>`)
+)
+
+// htmlText returns a page's title, or else its text.
+func htmlText(page []byte) string {
+	if found := htmlTitle.FindSubmatch(page); found != nil && len(bytes.TrimSpace(found[1])) > 0 {
+		page = found[1]
+	}
+	return html.UnescapeString(htmlNoise.ReplaceAllString(string(page), " "))
+}
+
+// excerpt makes s fit for one line of a message: no control characters, no runs
+// of space, not long.
+func excerpt(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s[:min(len(s), maxErrorBody)])
+	runes := []rune(strings.Join(strings.Fields(s), " "))
+	if len(runes) > 500 {
+		return string(runes[:500]) + "…"
+	}
+	return string(runes)
+}
