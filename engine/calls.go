@@ -47,6 +47,9 @@ func (t *turn) runCall(ctx context.Context, call session.Call, over bool) error 
 	if !over {
 		result, stop = t.dispatch(ctx, call)
 	}
+	if result.Code == tool.SandboxUnavailable {
+		stop = errors.Join(stop, t.record(session.SandboxRefused{CallID: call.ID, Reason: result.Content}))
+	}
 	err = t.record(session.ToolResult{
 		CallID: call.ID, CallSeq: begun.Seq, Content: strings.ToValidUTF8(result.Content, "�"),
 		IsError: result.IsError, Code: string(result.Code), DurationMS: time.Since(start).Milliseconds(),

@@ -1,0 +1,418 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// everyKind has one event of each kind, in an order in which they may stand.
+var everyKind = []Event{
+	Started{ID: "20261130-090000-0a1b2c3d", Cwd: "/home/u/calc", Versions: Versions{Wharf: "0.1.0"}},
+	TurnStarted{Turn: 1, Origin: "user"},
+	HookVerdict{Point: "user_prompt_submit", Extension: "style", Replaced: json.RawMessage(`{"text":"make the tests pass"}`)},
+	UserMessage{Content: "make the tests pass", Origin: "user", Delivery: "turn"},
+	StepStarted{Turn: 1, Step: 1},
+	Header{
+		System: "You are an agent.", Model: "some-model", Parameters: json.RawMessage(`{"temperature":0}`),
+		Tools: []Tool{{Name: "exec", Description: "Run a command.", InputSchema: json.RawMessage(`{"type":"object"}`)}},
+	},
+	RequestSent{Step: 1, Digest: "", Scheme: Scheme}, // the digest is filled in
+	RequestRetried{Attempt: 1, DelayMS: 1000, Cause: "status 503: overloaded"},
+	AssistantMessage{
+		Text: "I run the tests.", Reasoning: "Tests first.", FinishReason: "tool_calls",
+		Calls: []Call{{ID: "c1", Name: "exec", Arguments: `{"command":"go test ./..."}`, Extra: json.RawMessage(`{"signature":"x"}`)}},
+		Usage: Usage{InputTokens: 300, OutputTokens: 20, CacheReadTokens: 256, ReasoningTokens: 4},
+	},
+	ToolCall{CallID: "c1", Name: "exec", Arguments: `{"command":"go test ./..."}`, Step: 1},
+	ExtensionUsed{Extension: "style", Operation: "kv.get", Target: "last", Allowed: true},
+	ExtensionLogged{Extension: "style", Level: "info", Text: "looked at a call"},
+	HookFailed{Point: "before_execute_tool", Extension: "style", CallID: "c1", Failure: "time-out after 20ms", OnFailure: "isolate"},
+	ExtensionQuarantined{Extension: "style", Reason: "3 failures in a row, the last: time-out after 20ms"},
+	SandboxRefused{CallID: "c1", Reason: "Sandbox unavailable: bubblewrap is not installed."},
+	ToolResult{CallID: "c1", CallSeq: 9, Content: "nothing ran <here> & there", IsError: true, Code: "SANDBOX_UNAVAILABLE", DurationMS: 12},
+	StepEnded{Turn: 1, Step: 1},
+	TurnEnded{Turn: 1, Reason: Cancelled, Usage: Usage{InputTokens: 300, OutputTokens: 20}, Steps: 1, Error: "ended by the signal interrupt"},
+	Repaired{What: "cut off a torn last line of 12 bytes"},
+}
+
+func testStore(t testing.TB) *Store {
+	t.Helper()
+	store, err := NewStore(t.TempDir(), "0.1.0", SyncNever)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// writeAll makes a session of the events after the first, filling in digests.
+func writeAll(t testing.TB, store *Store, events []Event) ID {
+	t.Helper()
+	log, err := store.Create("/home/u/calc", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events[1:] {
+		if sent, ok := e.(RequestSent); ok {
+			sent.Digest = log.Digest()
+			e = sent
+		}
+		if _, err := log.Append(e); err != nil {
+			t.Fatalf("append %s: %v", e.kind(), err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return log.ID()
+}
+
+func TestEveryKindRoundTrips(t *testing.T) {
+	seen := map[string]bool{}
+	for i, e := range everyKind {
+		r := Record{Seq: int64(i), Time: time.Date(2026, 11, 30, 9, 0, 0, 123e6, time.UTC), Event: e}
+		line, err := Encode(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Decode(line)
+		if err != nil {
+			t.Fatalf("Decode(%s): %v", line, err)
+		}
+		if diff := cmp.Diff(r, got); diff != "" {
+			t.Errorf("%s changed on the way (-wrote +read):\n%s", r.Type(), diff)
+		}
+		seen[r.Type()] = true
+	}
+	for kind := range decoders {
+		if !seen[kind] {
+			t.Errorf("no example of %s", kind)
+		}
+	}
+}
+
+func TestEncodeIsTheContract(t *testing.T) {
+	line, err := Encode(Record{Seq: 7, Time: time.Date(2026, 11, 30, 9, 0, 0, 123e6, time.UTC), Event: StepStarted{Turn: 1, Step: 2}})
+	want := `{"v":1,"seq":7,"time":"2026-11-30T09:00:00.123Z","type":"step.started","data":{"turn":1,"step":2}}` + "\n"
+	if err != nil || string(line) != want {
+		t.Errorf("Encode = %s, %v; want %s", line, err, want)
+	}
+}
+
+// A log of the first released format stays readable and keeps its digests.
+func TestReleasedFormat(t *testing.T) {
+	content, err := os.ReadFile("testdata/v1.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, whole, err := parse(content)
+	if err != nil || whole != len(content) {
+		t.Fatalf("parse: %d of %d bytes, %v", whole, len(content), err)
+	}
+	if report := Verify(records); len(report.Problems) > 0 {
+		t.Errorf("problems: %v", report.Problems)
+	}
+	for i, r := range records {
+		if r.Type() != everyKind[i].kind() {
+			t.Errorf("event %d is %s, want %s", i, r.Type(), everyKind[i].kind())
+		}
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	tests := []struct {
+		name, line, want string
+	}{
+		{"what is no JSON", `{"v":1`, `corrupt event: unexpected end of JSON input`},
+		{"another version", `{"v":2,"seq":0,"time":"2026-11-30T09:00:00.123Z","type":"x","data":{}}`, `corrupt event: its version is 2, this Wharf reads 1`},
+		{"an event without a time", `{"v":1,"seq":0,"type":"x","data":{}}`, `corrupt event: no time, sequence number or type`},
+		{"a type that it does not know", `{"v":1,"seq":0,"time":"2026-11-30T09:00:00.123Z","type":"moon.rose","data":{}}`, `unknown event type "moon.rose": written by a newer Wharf`},
+		{"null data", `{"v":1,"seq":0,"time":"2026-11-30T09:00:00.123Z","type":"step.ended","data":null}`, `corrupt event: data of step.ended: it is null`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Decode([]byte(tt.line)); err == nil || err.Error() != tt.want {
+				t.Errorf("Decode: %v; want %s", err, tt.want)
+			}
+		})
+	}
+	r, err := Decode([]byte(`{"v":1,"seq":3,"time":"2026-11-30T09:00:00.123Z","type":"moon.rose","ignorable":true,"data":{"a":1}}`))
+	if err != nil || r.Type() != "moon.rose" {
+		t.Errorf("an ignorable event of an unknown type: %v, %v; want it read", r, err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for i, e := range everyKind {
+		line, err := Encode(Record{Seq: int64(i), Event: e})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		r, err := Decode(line)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnknownType) {
+				t.Fatalf("Decode error %v is neither ErrCorrupt nor ErrUnknownType", err)
+			}
+			return
+		}
+		once, err := Encode(r)
+		if err != nil {
+			t.Fatalf("Encode of what was decoded: %v", err)
+		}
+		again, err := Decode(once)
+		if err != nil {
+			t.Fatalf("Decode of what was encoded: %v", err)
+		}
+		if twice, _ := Encode(again); !bytes.Equal(once, twice) {
+			t.Errorf("encoding is not stable:\n%s\n%s", once, twice)
+		}
+		new(History).Add(r.Event)
+		new(state).add(r)
+	})
+}
+
+func TestVerifyHoldsAndNoticesChanges(t *testing.T) {
+	store := testStore(t)
+	id := writeAll(t, store, everyKind)
+	records, _, err := store.Read(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report := Verify(records); len(report.Problems) > 0 || report.Requests != 1 || report.Turns != 1 {
+		t.Fatalf("Verify = %+v; want one request, one turn and no problem", report)
+	}
+	changes := []struct {
+		name   string
+		change func([]Record)
+		want   string
+	}{
+		{"the prompt", func(rs []Record) {
+			rs[3].Event = UserMessage{Content: "delete the tests", Origin: "user"}
+		}, "event 6: the request of step 1 was not what the log before it says"},
+		{"the system text", func(rs []Record) {
+			h := rs[5].Event.(Header)
+			h.System = "You are evil."
+			rs[5].Event = h
+		}, "event 6: the request of step 1 was not what the log before it says"},
+		{"a call without a result", func(rs []Record) {
+			rs[15].Event = ExtensionLogged{}
+		}, `event 17: turn 1 ends, but call "c1" has no result`},
+		{"a second result", func(rs []Record) {
+			rs[16].Event = rs[15].Event
+		}, `event 16: a result of call "c1", which is not waiting for one`},
+	}
+	for _, tt := range changes {
+		t.Run(tt.name, func(t *testing.T) {
+			changed := append([]Record(nil), records...)
+			tt.change(changed)
+			if report := Verify(changed); len(report.Problems) == 0 || report.Problems[0] != tt.want {
+				t.Errorf("problems: %q; want %q first", report.Problems, tt.want)
+			}
+		})
+	}
+}
+
+// Wherever a process stops, the log resumes, and a resumed log holds.
+func TestResumeFromEveryPrefix(t *testing.T) {
+	store := testStore(t)
+	id := writeAll(t, store, everyKind)
+	path, _ := store.path(id)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(content, []byte("\n"))
+	for n := 1; n < len(lines); n++ {
+		for _, torn := range []string{"", `{"v":1,"seq":`, "\x00\x00\x00"} {
+			prefix := append(bytes.Join(lines[:n], nil), torn...)
+			if err := os.WriteFile(path, prefix, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			log, err := store.Resume(id, nil)
+			if err != nil {
+				t.Fatalf("resume after %d events: %v", n, err)
+			}
+			if _, err := log.Append(TurnStarted{Turn: log.Turns() + 1, Origin: "user"}); err != nil {
+				t.Errorf("go on after %d events: %v", n, err)
+			}
+			if err := log.Close(); err != nil {
+				t.Error(err)
+			}
+			after, _ := os.ReadFile(path)
+			if !bytes.HasPrefix(after, bytes.Join(lines[:n], nil)) {
+				t.Errorf("resuming after %d events edited what was there", n)
+			}
+			records, tornNow, err := store.Read(id)
+			if report := Verify(records); err != nil || tornNow > 0 || len(report.Problems) > 0 {
+				t.Errorf("the log repaired after %d events: %v, %d torn, %v", n, err, tornNow, report.Problems)
+			}
+		}
+	}
+}
+
+func TestRepairTellsWhatIsKnown(t *testing.T) {
+	store := testStore(t)
+	calls := []Call{{ID: "a", Name: "exec", Arguments: "{}"}, {ID: "b", Name: "exec", Arguments: "{}"}}
+	id := writeAll(t, store, []Event{
+		nil, TurnStarted{Turn: 1, Origin: "user"}, StepStarted{Turn: 1, Step: 1},
+		AssistantMessage{Calls: calls}, ToolCall{CallID: "a", Name: "exec", Arguments: "{}", Step: 1},
+	})
+	log, err := store.Resume(id, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	records, _, err := store.Read(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []Event
+	for _, r := range records[5:] {
+		got = append(got, r.Event)
+	}
+	want := []Event{
+		Repaired{What: "closed a turn that was interrupted"},
+		ToolResult{CallID: "a", CallSeq: 4, Content: outcomeUnknown, IsError: true, Code: "TOOL_OUTCOME_UNKNOWN"},
+		ToolCall{CallID: "b", Name: "exec", Arguments: "{}", Step: 1},
+		ToolResult{CallID: "b", CallSeq: 7, Content: notStarted, IsError: true, Code: "TOOL_NOT_STARTED"},
+		StepEnded{Turn: 1, Step: 1},
+		TurnEnded{Turn: 1, Reason: Interrupted, Steps: 1, Error: "the process ended before the turn did"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("repair (-want +got):\n%s", diff)
+	}
+}
+
+func TestAppendRefusesWhatIsOutOfPlace(t *testing.T) {
+	log, err := testStore(t).Create("/w", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	want := "append to session " + string(log.ID()) + ": turn 1 ends, but is not open"
+	if _, err := log.Append(TurnEnded{Turn: 1}); err == nil || err.Error() != want {
+		t.Errorf("Append: %v; want %s", err, want)
+	}
+	if _, err := log.Append(TurnStarted{Turn: 1}); err != nil {
+		t.Errorf("Append after a refused event: %v", err)
+	}
+}
+
+func TestOneProcessAtATime(t *testing.T) {
+	store := testStore(t)
+	log, err := store.Create("/w", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Resume(log.ID(), nil)
+	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "session in use by process ") {
+		t.Errorf("Resume of an open session: %v; want ErrInUse and the process that has it", err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := store.Resume(log.ID(), nil)
+	if err != nil {
+		t.Fatalf("Resume of a closed session: %v", err)
+	}
+	again.Close()
+}
+
+func TestOneBadLogHarmsOnlyItself(t *testing.T) {
+	store := testStore(t)
+	good := writeAll(t, store, everyKind)
+	bad := writeAll(t, store, everyKind)
+	path, _ := store.path(bad)
+	content, _ := os.ReadFile(path)
+	content = bytes.Replace(content, []byte(`"turn.started"`), []byte(`"turn.exploded"`), 1)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, err := store.List()
+	if err != nil || len(list) != 2 {
+		t.Fatalf("List = %v, %v; want both sessions", list, err)
+	}
+	problems := map[ID]string{}
+	for _, sum := range list {
+		problems[sum.ID] = sum.Problem
+	}
+	want := "read session " + string(bad) + `: line 2: unknown event type "turn.exploded": written by a newer Wharf`
+	if problems[good] != "" || problems[bad] != want {
+		t.Errorf("problems: %q; want only %q", problems, want)
+	}
+	if id, err := store.Latest("/home/u/calc"); err != nil || id != good {
+		t.Errorf("Latest = %s, %v; want the good one", id, err)
+	}
+	if _, err := store.Resume(bad, nil); !errors.Is(err, ErrUnknownType) {
+		t.Errorf("Resume of the bad one: %v", err)
+	}
+}
+
+func TestIDsStayInTheStore(t *testing.T) {
+	store := testStore(t)
+	for _, id := range []ID{"", "..", "../x", "a/b", "/etc", "nowhere", ".hidden"} {
+		if _, err := store.Resume(id, nil); !errors.Is(err, ErrNotFound) {
+			t.Errorf("Resume(%q): %v; want ErrNotFound", id, err)
+		}
+	}
+	left, _ := filepath.Glob(filepath.Join(store.dir, "*"))
+	if len(left) > 0 {
+		t.Errorf("looking for sessions left %v", left)
+	}
+}
+
+// A full disk takes no half event, and the log says so from then on.
+func TestAppendOnAFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("/dev/full is needed")
+	}
+	log, err := testStore(t).Create("/w", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	whole := log.file
+	log.file = full
+	if _, err := log.Append(TurnStarted{Turn: 1}); err == nil || !strings.Contains(err.Error(), "no space left on device") {
+		t.Errorf("Append on a full disk: %v", err)
+	}
+	log.file = whole
+	if err := log.Flush(); err == nil {
+		t.Error("Flush after a lost event: want an error, so that nothing takes effect")
+	}
+}
+
+func TestDigestsAgree(t *testing.T) {
+	var h History
+	for _, e := range everyKind {
+		h.Add(e)
+		if got, want := h.Digest(), Digest(h.Header(), h.Messages()); got != want {
+			t.Errorf("after %s the running digest is %s, the computed one %s", e.kind(), got, want)
+		}
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	log, err := testStore(b).Create("/w", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer log.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := log.Append(ExtensionLogged{Extension: "x", Level: "info", Text: "a line of an extension"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
