@@ -1,0 +1,266 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/wharf-agent/wharf/engine"
+	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/engine/permission"
+	"github.com/wharf-agent/wharf/engine/provider/script"
+	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/engine/tool"
+)
+
+var update = flag.Bool("update", false, "rewrite the logs that transcripts expect")
+
+// transcript is the config file of a transcript.
+type transcript struct {
+	Prompts  []string // a turn each
+	MaxSteps int
+	Profile  permission.Profile
+	Approve  permission.Approve
+	Hooks    []*scriptedHook
+}
+
+// scriptedHook answers from lists, one answer a call. An answer that starts
+// with "!" is a failure with that text; lists that run out answer nothing.
+type scriptedHook struct {
+	ID      string
+	Answers map[hook.Point][]string
+	Guard   bool
+	Tools   []string
+	Approve bool
+	seen    []string // the payloads
+}
+
+func (h *scriptedHook) Name() string { return h.ID }
+
+func (h *scriptedHook) Handles(p hook.Point) (hook.Handling, bool) {
+	_, ok := h.Answers[p]
+	return hook.Handling{
+		Tools: h.Tools, Timeout: time.Second, OnFailure: hook.DefaultOnFailure(h.Guard, p), Approve: h.Approve,
+	}, ok
+}
+
+func (h *scriptedHook) Call(_ context.Context, p hook.Point, payload []byte) ([]byte, error) {
+	h.seen = append(h.seen, string(p)+" "+string(payload))
+	list := h.Answers[p]
+	if len(list) == 0 {
+		return nil, nil
+	}
+	h.Answers[p] = list[1:]
+	if text, failed := strings.CutPrefix(list[0], "!"); failed {
+		return nil, errors.New(text)
+	}
+	return []byte(list[0]), nil
+}
+
+// fakeTool is a tool made of a function.
+type fakeTool struct {
+	spec tool.Spec
+	run  func(context.Context, tool.Call) (tool.Result, error)
+}
+
+func (f fakeTool) Spec() tool.Spec { return f.spec }
+func (f fakeTool) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return f.run(ctx, call)
+}
+
+func fake(name string, effect permission.Effect, run func(context.Context, tool.Call) (tool.Result, error)) tool.Tool {
+	return fakeTool{tool.Spec{
+		Tool: session.Tool{
+			Name: name, Description: name,
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`),
+		},
+		Effect: effect, Timeout: time.Minute,
+	}, run}
+}
+
+// testTools are what transcripts call: echo, write, boom, hang, cancel and net.
+func testTools(t *testing.T, cancel context.CancelCauseFunc) *tool.Registry {
+	echo := func(_ context.Context, c tool.Call) (tool.Result, error) {
+		var args struct{ Text string }
+		err := json.Unmarshal(c.Arguments, &args)
+		return tool.Result{Content: args.Text}, err
+	}
+	wait := func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+		<-ctx.Done()
+		return tool.Result{}, context.Cause(ctx)
+	}
+	r := &tool.Registry{}
+	for _, tl := range []tool.Tool{
+		fake("echo", permission.Reads, echo),
+		fake("write", permission.Writes, echo),
+		fake("net", permission.Network, echo),
+		fake("secret", permission.Unknown, echo),
+		fake("boom", permission.Reads, func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.Result{}, errors.New("the boom went off")
+		}),
+		fake("hang", permission.Reads, wait),
+		fake("cancel", permission.Reads, func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			cancel(errors.New("the user pressed Ctrl-C"))
+			return wait(ctx, c)
+		}),
+		fake("unavailable", permission.Executes, func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.Result{Content: "Sandbox unavailable.", IsError: true, Code: tool.SandboxUnavailable}, nil
+		}),
+	} {
+		if err := r.Add(tl); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// TestTurn plays each transcript and compares the log that it leaves.
+func TestTurn(t *testing.T) {
+	paths, err := filepath.Glob("testdata/turn/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			synctest.Test(t, func(t *testing.T) { got = play(t, archive) })
+			want := string(part(archive, "log"))
+			if *update && got != want {
+				setPart(archive, "log", got)
+				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" {
+				t.Errorf("log (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func part(a *txtar.Archive, name string) []byte {
+	for _, f := range a.Files {
+		if f.Name == name {
+			return f.Data
+		}
+	}
+	return nil
+}
+
+func setPart(a *txtar.Archive, name, text string) {
+	for i, f := range a.Files {
+		if f.Name == name {
+			a.Files[i].Data = []byte(text)
+			return
+		}
+	}
+	a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text)})
+}
+
+// play runs a transcript and returns its log and results as text.
+func play(t *testing.T, archive *txtar.Archive) string {
+	var config transcript
+	dec := json.NewDecoder(strings.NewReader(string(part(archive, "config"))))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&config); err != nil {
+		t.Fatalf("config: %v", err)
+	}
+	replies, err := script.Parse("model.jsonl", strings.NewReader(string(part(archive, "model.jsonl"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	store, err := session.NewStore(t.TempDir(), "test", session.SyncNever)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := store.Create("/workspace", func(r session.Record) { out.WriteString(show(t, r)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	policy, err := permission.New(config.Profile, config.Approve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var hooks []hook.Hook
+	for _, h := range config.Hooks {
+		hooks = append(hooks, h)
+	}
+	e, err := engine.New(engine.Config{
+		Provider: script.New(replies), Log: log, Tools: testTools(t, cancel), Policy: policy, Hooks: hooks,
+		Model: "scripted", System: "test", MaxSteps: config.MaxSteps,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, prompt := range config.Prompts {
+		result := e.Run(ctx, prompt)
+		fmt.Fprintf(&out, "= %s %q, %d denied, error: %v\n", result.Reason, result.Text, len(result.Denials), result.Err)
+	}
+	for _, h := range config.Hooks {
+		for _, payload := range h.seen {
+			fmt.Fprintf(&out, "~ %s saw %s\n", h.ID, strings.ReplaceAll(payload, string(log.ID()), "SESSION"))
+		}
+	}
+	checkLog(t, store, log.ID())
+	return out.String()
+}
+
+// checkLog is what must hold of every log, whatever happened.
+func checkLog(t *testing.T, store *session.Store, id session.ID) {
+	t.Helper()
+	records, torn, err := store.Read(id)
+	if err != nil || torn > 0 {
+		t.Errorf("the log cannot be read: %v, %d bytes torn", err, torn)
+	}
+	for _, problem := range session.Verify(records).Problems {
+		t.Errorf("the log does not hold: %s", problem)
+	}
+}
+
+var digests = regexp.MustCompile(`"digest":"[0-9a-f]{64}"`)
+
+// show returns a record as a transcript has it: without what differs from run
+// to run, and without what only the prompt's caching needs.
+func show(t *testing.T, r session.Record) string {
+	switch e := r.Event.(type) {
+	case session.Started:
+		return ""
+	case session.Header:
+		names := []string{}
+		for _, tl := range e.Tools {
+			names = append(names, tl.Name)
+		}
+		return fmt.Sprintf("%d request.header %s\n", r.Seq, strings.Join(names, " "))
+	}
+	line, err := session.Encode(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var env struct{ Data json.RawMessage }
+	if err := json.Unmarshal(line, &env); err != nil {
+		t.Fatal(err)
+	}
+	data := digests.ReplaceAllString(string(env.Data), `"digest":"…"`)
+	return fmt.Sprintf("%d %s %s\n", r.Seq, r.Type(), data)
+}
