@@ -1,8 +1,8 @@
 // Package sandbox confines what a permitted command can do.
 //
 // [New] checks a [Config]; [Sandbox.Run] runs a command under it. How it is
-// confined is a rung, taken once and kept: bubblewrap with every namespace of
-// its own, else Landlock with a system call filter, else nothing runs at all
+// confined is a [Rung], chosen once and kept: bubblewrap with every namespace
+// of its own, else Landlock with a system call filter, else nothing runs at all
 // ([ErrUnavailable]). Nothing is ever run unconfined because confining failed;
 // [Config.None] alone does that, by the user's word.
 //
@@ -16,3 +16,156 @@
 // ([Protected]), and so is the one door for Wharf's own children ([Trusted]):
 // no other package starts processes.
 package sandbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Rung names a way to confine a command, of the ladder that is tried from the
+// top.
+type Rung string
+
+// The rungs.
+const (
+	Bubblewrap Rung = "bwrap"    // namespaces: all that the profile promises
+	Landlock   Rung = "landlock" // weaker: docs/security.md lists what it cannot hold
+	Unconfined Rung = "none"     // not confined at all, by the user's word
+)
+
+// ErrUnavailable says that a command was not run, since it could not be
+// confined. The text of the error says why, and how to change that.
+var ErrUnavailable = errors.New("sandbox unavailable")
+
+// Sandbox confines commands in one workspace. It is safe for concurrent use.
+type Sandbox struct {
+	cfg       Config
+	tools     toolchains
+	workspace os.FileInfo // as it was when the configuration was checked
+
+	bwrapPaths []string   // where bubblewrap is looked for
+	landlock   func() int // the kernel's version of Landlock; 0 means none
+
+	mu        sync.Mutex
+	chosen    confiner
+	notice    string
+	chooseErr error
+}
+
+// Command is a command to confine: either a line for the shell or a program
+// with its arguments.
+type Command struct {
+	Line    string        // run by /bin/sh -c
+	Argv    []string      // run as it is; a program without a slash is looked up in the sandbox's PATH
+	Dir     string        // inside the workspace, absolute or relative to it; empty means its top
+	Stdin   io.Reader     // nil means nothing to read; a Read that blocks when the command ends is left behind
+	Stdout  io.Writer     // nil drops it; after an error of Write the rest is dropped
+	Stderr  io.Writer     // may be the same as Stdout: Run then writes one piece at a time
+	Timeout time.Duration // 0 means 2 minutes
+}
+
+const defaultTimeout = 2 * time.Minute
+
+// Result says how a command ended.
+type Result struct {
+	ExitCode int           // as a shell tells it: 128+n for a command that signal n ended
+	TimedOut bool          // it was ended at its time limit
+	Cut      bool          // a writer did not take all output within seconds of the command's end; it may still be written to
+	Duration time.Duration // from start to end
+	Rung     Rung          // how it was confined
+}
+
+// New checks cfg and returns a sandbox for its workspace. Nothing is started:
+// the way to confine is chosen at the first command, or when it is asked for.
+func New(cfg Config) (*Sandbox, error) {
+	homes := homeFolders()
+	if err := cfg.check(homes); err != nil {
+		return nil, err
+	}
+	info, err := os.Lstat(cfg.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	f := finder{getenv: os.Getenv, homes: homes, hidden: cfg.Hidden}
+	return &Sandbox{
+		cfg: cfg, workspace: info, tools: f.find(cfg.Roots),
+		bwrapPaths: bwrapPaths, landlock: landlockVersion,
+	}, nil
+}
+
+// Run runs c, confined, and returns when it and everything that it started has
+// ended. A command that fails or reaches its time limit is a Result. The error
+// is ErrUnavailable, a mistake in c or a program that is not there: then
+// nothing was run; or the cause of ctx, after what was started has been ended,
+// or a sandbox that broke down.
+func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	if err := s.complete(&c); err != nil {
+		return Result{}, fmt.Errorf("run command: %w", err)
+	}
+	by, err := s.choose(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	res, err := run(ctx, by, c)
+	if nothing, ok := errors.AsType[*notStarted](err); ok && !nothing.program {
+		return res, unavailable("Sandbox unavailable: " + nothing.reason + ". The command was not run.")
+	}
+	return res, err
+}
+
+// complete checks c and fills in what was left out.
+func (s *Sandbox) complete(c *Command) error {
+	switch {
+	case (c.Line == "") == (len(c.Argv) == 0):
+		return errors.New("it needs either a line or a program, not both")
+	case c.Timeout < 0:
+		return fmt.Errorf("the time limit %v is negative: use 0 for the default", c.Timeout)
+	case c.Line != "":
+		c.Argv = []string{"/bin/sh", "-c", "--", c.Line}
+	case c.Argv[0] == "":
+		return errors.New("the program's name is empty")
+	}
+	for _, a := range c.Argv {
+		if strings.ContainsRune(a, 0) {
+			return fmt.Errorf("%q has a zero byte, which no program can be given", a)
+		}
+	}
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	return s.resolveDir(c)
+}
+
+// resolveDir makes c.Dir a real path inside the workspace, which must still be
+// the folder that it was.
+func (s *Sandbox) resolveDir(c *Command) error {
+	now, err := os.Lstat(s.cfg.Workspace)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(now, s.workspace) {
+		return fmt.Errorf("workspace %q was replaced since the session began: start a new one", s.cfg.Workspace)
+	}
+	dir := c.Dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(s.cfg.Workspace, dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	if !within(real, s.cfg.Workspace) {
+		return fmt.Errorf("folder %q lies outside the workspace %q", c.Dir, s.cfg.Workspace)
+	}
+	c.Dir = real
+	return nil
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -71,11 +72,14 @@ func lastWords(stderr []byte) string {
 
 // keepFirst keeps the first bytes written to it and swallows the rest.
 type keepFirst struct {
+	mu   sync.Mutex
 	kept []byte
 	left int
 }
 
 func (k *keepFirst) Write(p []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	n := min(len(p), k.left)
 	k.kept = append(k.kept, p[:n]...)
 	k.left -= n

@@ -1,0 +1,220 @@
+package sandbox
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// bwrapPaths is where bubblewrap is looked for, and nowhere else: PATH may name
+// folders that the sandboxed side can write, and a bwrap of its making would
+// confine nothing.
+var bwrapPaths = []string{"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"}
+
+// The private folders inside; the sizes are in bytes.
+const (
+	insideHome  = "/home/agent"
+	insideCache = "/home/agent/.cache"
+	tmpSize     = 256 << 20
+	homeSize    = 256 << 20
+	shmSize     = 64 << 20
+)
+
+// etcFiles are the parts of /etc that programs need and that say nothing of
+// the host's users and secrets.
+var etcFiles = []string{
+	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs", "ssl/openssl.cnf", "ca-certificates",
+	"pki/tls", "pki/ca-trust", "nsswitch.conf", "localtime", "mime.types", "protocols", "services", "os-release",
+}
+
+// The accounts inside.
+const (
+	insidePasswd = "root:x:0:0:root:/root:/usr/sbin/nologin\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n" +
+		"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+	insideGroup = "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n"
+	insideHosts = "127.0.0.1 localhost sandbox\n::1 localhost\n"
+)
+
+// bwrap confines by bubblewrap: a file system built from nothing and a
+// namespace of every kind.
+type bwrap struct {
+	program  string
+	sandbox  *Sandbox
+	noNested bool // bubblewrap can forbid user namespaces inside
+}
+
+func (bwrap) rung() Rung { return Bubblewrap }
+
+func (b bwrap) gaps() []string {
+	if b.noNested {
+		return nil
+	}
+	return []string{"this kernel lets bubblewrap not forbid nested user namespaces: the system call filter alone does"}
+}
+
+// The descriptors of bubblewrap, from 3 on in the order of launch.files. What
+// is left open of them by bubblewrap would reach the command: a test holds that
+// none is.
+const (
+	fdArgs = 3 + iota
+	fdStatus
+	fdFilter
+	fdPasswd
+	fdGroup
+	fdHosts
+	fdGit
+)
+
+// launch builds bubblewrap's arguments, which go by a descriptor: its command
+// line can be read by everyone on the host and inside.
+func (b bwrap) launch(c Command) (*launch, error) {
+	l := &launch{
+		path: b.program, dir: "/",
+		argv: append([]string{"sandbox", "--args", strconv.Itoa(fdArgs), "--"}, c.Argv...),
+		env:  b.sandbox.environment(place{home: insideHome, tmp: "/tmp", cache: insideCache}),
+	}
+	if err := b.open(l, c.Dir); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// open makes the descriptors of bubblewrap.
+func (b bwrap) open(l *launch, dir string) error {
+	filter, err := filterFor(Bubblewrap, 0)
+	if err != nil {
+		return err
+	}
+	status, statusChild, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	l.status = status
+	data := map[int][]byte{
+		fdArgs: bytes.Join(b.args(dir), nil), fdFilter: filterBytes(filter), fdPasswd: []byte(insidePasswd),
+		fdGroup: []byte(insideGroup), fdHosts: []byte(insideHosts), fdGit: []byte(gitConfig(os.Getenv)),
+	}
+	l.files = make([]*os.File, fdGit-fdArgs+1)
+	l.files[fdStatus-fdArgs] = statusChild
+	for fd, content := range data {
+		if l.files[fd-fdArgs], err = dataFile("sandbox", content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// args returns bubblewrap's arguments, each ended by a zero byte. They count
+// from left to right: later mounts lie over earlier ones.
+func (b bwrap) args(dir string) (zeroEnded [][]byte) {
+	add := func(args ...string) {
+		for _, a := range args {
+			zeroEnded = append(zeroEnded, append([]byte(a), 0))
+		}
+	}
+	add("--unshare-all", "--unshare-user", "--cap-drop", "ALL", "--die-with-parent", "--new-session")
+	add("--hostname", "sandbox", "--uid", "1000", "--gid", "1000")
+	if b.noNested {
+		add("--disable-userns")
+	}
+	for _, m := range b.sandbox.systemView() {
+		add(m...)
+	}
+	add("--dev", "/dev")
+	add("--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
+	add("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys") // sysctl asks the host's uid, not the sandbox's
+	add("--size", strconv.Itoa(tmpSize), "--perms", "1777", "--tmpfs", "/tmp")
+	add("--size", strconv.Itoa(homeSize), "--perms", "0700", "--tmpfs", insideHome)
+	for i, file := range []string{"/etc/passwd", "/etc/group", "/etc/hosts", insideHome + "/.gitconfig"} {
+		add("--ro-bind-data", strconv.Itoa(fdPasswd+i), file)
+	}
+	for _, root := range b.sandbox.tools.roots {
+		add("--ro-bind", root, root)
+	}
+	if cache := b.sandbox.cfg.CacheDir; cache != "" {
+		add("--bind", cache, insideCache)
+	}
+	bind := "--bind"
+	if b.sandbox.cfg.Profile == ReadOnly {
+		bind = "--ro-bind"
+	}
+	add(bind, b.sandbox.cfg.Workspace, b.sandbox.cfg.Workspace)
+	add("--remount-ro", "/", "--chdir", dir)
+	add("--json-status-fd", strconv.Itoa(fdStatus), "--seccomp", strconv.Itoa(fdFilter))
+	return zeroEnded
+}
+
+// systemView returns the arguments that mount the system's own programs.
+func (s *Sandbox) systemView() [][]string {
+	view := [][]string{{"--ro-bind", "/usr", "/usr"}}
+	for _, dir := range systemLinks {
+		if target, err := os.Readlink(dir); err == nil {
+			view = append(view, []string{"--symlink", target, dir})
+		} else if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+			view = append(view, []string{"--ro-bind", dir, dir})
+		}
+	}
+	for _, m := range etcView() {
+		view = append(view, []string{"--ro-bind", m.real, m.file})
+	}
+	return view
+}
+
+// systemLinks are links into /usr on most systems, folders on some.
+var systemLinks = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+
+// mapped is a file or folder of the host and the real path behind it.
+type mapped struct{ file, real string }
+
+// etcView returns the files and folders of /etc to be seen. One that leads
+// elsewhere than to the system's own files is left out.
+func etcView() []mapped {
+	var view []mapped
+	for _, name := range etcFiles {
+		file := filepath.Join("/etc", name)
+		real, err := filepath.EvalSymlinks(file)
+		if err == nil && (within(real, "/etc") || within(real, "/usr")) {
+			view = append(view, mapped{file, real})
+		}
+	}
+	return view
+}
+
+// terminate asks all processes in the sandbox but its init to end.
+func (b bwrap) terminate(ch *child) {
+	first := ch.report.first()
+	if first == 0 {
+		return
+	}
+	for _, pid := range descendants(first) {
+		signalIf(pid, syscall.SIGTERM, func() bool { return isBelow(pid, first) })
+	}
+}
+
+// kill ends the namespace's init, and with it, by the kernel's doing, every
+// process in the namespace; and bubblewrap itself.
+func (b bwrap) kill(ch *child) {
+	if first := ch.report.first(); first != 0 {
+		signalIf(first, syscall.SIGKILL, func() bool { return parentOf(first) == ch.process.Pid })
+	}
+	ch.signalGroup(syscall.SIGKILL)
+}
+
+// explainSilence says why bubblewrap ended without telling of a command: said
+// is its own voice, for nothing else ran.
+func explainSilence(said string) error {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	reason := strings.TrimPrefix(lines[len(lines)-1], "bwrap: ")
+	if what, ok := strings.CutPrefix(reason, "execvp "); ok {
+		name, why, _ := strings.Cut(what, ": ")
+		return cannotRun(name, strings.ToLower(why))
+	}
+	if reason == "" {
+		return &notStarted{reason: "bubblewrap ended without saying why"}
+	}
+	return &notStarted{reason: reason}
+}

@@ -1,0 +1,72 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Explain describes, for people, how commands are confined here. It chooses the
+// rung if that was not done yet; where nothing can be run it says why.
+func (s *Sandbox) Explain(ctx context.Context) string {
+	var b strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	by, err := s.choose(ctx)
+	if err != nil {
+		row("confined by", "nothing: no command is run")
+		row("reason", "%s", err)
+		return b.String()
+	}
+	row("confined by", "%s", by.rung())
+	if by.rung() != Unconfined {
+		row("profile", "%s", s.cfg.Profile)
+		s.explainFiles(row, by.rung())
+		row("environment", "%s", strings.Join(names(s.environment(place{})), " "))
+		row("network", "%s", map[Rung]string{
+			Bubblewrap: "none: a loopback of its own, no Unix sockets",
+			Landlock:   "none: no sockets at all",
+		}[by.rung()])
+	}
+	row("processes", "ended with the command; time limit %v unless the caller sets another", defaultTimeout)
+	for _, gap := range by.gaps() {
+		row("gap", "%s", gap)
+	}
+	return b.String()
+}
+
+// explainFiles adds what a command sees of the host's files.
+func (s *Sandbox) explainFiles(row func(name, format string, args ...any), rung Rung) {
+	access := "read and write"
+	if s.cfg.Profile == ReadOnly {
+		access = "read"
+	}
+	row("workspace", "%s (%s)", s.cfg.Workspace, access)
+	for _, dir := range append([]string{"/usr"}, s.tools.roots...) {
+		row("read", "%s", dir)
+	}
+	for _, m := range etcView() {
+		row("read", "%s", m.file)
+	}
+	if s.cfg.CacheDir != "" {
+		row("write", "%s (caches of Go, npm and pip, kept for this workspace)", s.cfg.CacheDir)
+	}
+	if rung == Bubblewrap {
+		row("private", "/tmp (%d MiB), %s (%d MiB), /dev/shm (%d MiB)", tmpSize>>20, insideHome, homeSize>>20, shmSize>>20)
+		return
+	}
+	row("read", "/etc/passwd, /etc/group")
+	row("private", "a folder for each run in %s, removed after it, as TMPDIR and HOME", filepath.Clean(os.TempDir()))
+}
+
+// names returns the names of environment variables.
+func names(env []string) []string {
+	all := make([]string, len(env))
+	for i, v := range env {
+		all[i], _, _ = strings.Cut(v, "=")
+	}
+	return all
+}

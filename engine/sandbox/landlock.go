@@ -1,0 +1,290 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// landlock confines by the kernel's Landlock and a system call filter, set by
+// Wharf itself, started again (see Init). There are no namespaces: what cannot
+// be held so is in docs/security.md.
+type landlock struct {
+	sandbox *Sandbox
+	abi     int
+}
+
+func (landlock) rung() Rung { return Landlock }
+
+func (l landlock) gaps() []string {
+	all := []string{
+		"whether a path exists, and its size, can be asked anywhere; folders and files cannot be opened",
+		"protected paths in the workspace are not read-only for commands",
+		"temporary files are on the host's disk, without a size limit",
+		"processes of the host can be counted; System V memory and message queues are shared with it",
+		"if Wharf's monitor process is killed, what left the command's session outlives it",
+	}
+	if l.abi < 6 {
+		all = append(all, "processes of the same user can be signalled (needs Linux 6.12)")
+	}
+	if l.abi < 3 {
+		all = append(all, "truncate is refused, also in the workspace (needs Linux 6.2)")
+	}
+	return all
+}
+
+// confinement is what the confining process is told: by a descriptor, for its
+// command line can be read by all.
+type confinement struct {
+	Argv    []string
+	Env     []string
+	Dir     string
+	Read    []string // files and folders to read and execute
+	Write   []string // folders to change
+	Devices []string // devices to read and write
+	ABI     int      // the version of Landlock to use
+}
+
+// launch makes the private folders of the run and prepares our monitor.
+func (l landlock) launch(c Command) (*launch, error) {
+	scratch, err := makeScratch()
+	if err != nil {
+		return nil, err
+	}
+	ready := &launch{
+		path: "/proc/self/exe", argv: []string{monitorName}, dir: "/",
+		cleanup: func() { removeScratch(scratch) },
+	}
+	if err := ready.open(l.confinement(c, scratch)); err != nil {
+		ready.close()
+		return nil, err
+	}
+	return ready, nil
+}
+
+// open makes the descriptors of the monitor.
+func (l *launch) open(spec confinement) error {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return err
+	}
+	file, err := dataFile("confinement", text)
+	if err != nil {
+		return err
+	}
+	l.files = []*os.File{file}
+	orders, control, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	l.control, l.files = control, append(l.files, orders)
+	status, statusChild, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	l.status, l.files = status, append(l.files, statusChild)
+	return nil
+}
+
+// confinement says what c may do, with its private folders under scratch.
+func (l landlock) confinement(c Command, scratch string) confinement {
+	s := l.sandbox
+	at := place{home: filepath.Join(scratch, "home"), tmp: filepath.Join(scratch, "tmp"), cache: s.cfg.CacheDir}
+	if at.cache == "" {
+		at.cache = filepath.Join(at.home, ".cache")
+	}
+	spec := confinement{
+		Argv: c.Argv, Env: s.environment(at), Dir: c.Dir, ABI: l.abi,
+		Read:    append([]string{"/usr", s.cfg.Workspace, "/etc/passwd", "/etc/group"}, s.tools.roots...),
+		Write:   []string{at.home, at.tmp, at.cache},
+		Devices: []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},
+	}
+	for _, dir := range systemLinks {
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+			spec.Read = append(spec.Read, dir)
+		}
+	}
+	for _, m := range etcView() {
+		spec.Read = append(spec.Read, m.real)
+	}
+	for _, name := range []string{"cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems"} {
+		spec.Read = append(spec.Read, "/proc/"+name)
+	}
+	if s.cfg.Profile == WorkspaceWrite {
+		spec.Write = append(spec.Write, s.cfg.Workspace)
+	}
+	return spec
+}
+
+// terminate has the monitor ask the command's processes to end.
+func (landlock) terminate(ch *child) { _, _ = ch.control.Write([]byte{orderTerminate}) }
+
+// kill has the monitor end them.
+func (landlock) kill(ch *child) { _ = ch.control.Close() }
+
+// makeScratch makes the private folders of one run, for their owner alone.
+func makeScratch() (string, error) {
+	dir, err := os.MkdirTemp("", "wharf-run-")
+	if err != nil {
+		return "", err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", err
+	}
+	for _, sub := range []string{"tmp", "home", "home/.cache"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			removeScratch(dir)
+			return "", err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "home", ".gitconfig"), []byte(gitConfig(os.Getenv)), 0o600); err != nil {
+		removeScratch(dir)
+		return "", err
+	}
+	return dir, nil
+}
+
+// removeScratch removes the private folders, also where the command took the
+// right to do so from its own folders. It follows no link.
+func removeScratch(dir string) {
+	if os.RemoveAll(dir) == nil {
+		return
+	}
+	if root, err := os.OpenRoot(dir); err == nil {
+		reopen(root, ".")
+		_ = root.Close()
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		slog.Warn("the temporary folder of a command could not be removed", "folder", dir, "error", err)
+	}
+}
+
+// reopen gives the owner back all rights to the folders at and below name.
+func reopen(root *os.Root, name string) {
+	if root.Chmod(name, 0o700) != nil {
+		return
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return
+	}
+	entries, _ := f.ReadDir(-1)
+	_ = f.Close()
+	for _, e := range entries {
+		if e.IsDir() {
+			reopen(root, filepath.Join(name, e.Name()))
+		}
+	}
+}
+
+// landlockVersion returns the version of the kernel's Landlock; 0 means that
+// it has none.
+func landlockVersion() int {
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+// The rights of Landlock: to look, what a single file can have, and all but
+// making devices.
+const (
+	rightsLook = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	rightsFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
+		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	rightsDevice = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	rightsChange = rightsLook | rightsFile | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
+)
+
+// handled returns what a ruleset of version abi governs: all that this version
+// can. What no rule grants is refused.
+func handled(abi int) unix.LandlockRulesetAttr {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1}
+	for _, step := range []struct {
+		abi             int
+		fs, net, scoped uint64
+	}{
+		{2, unix.LANDLOCK_ACCESS_FS_REFER, 0, 0},
+		{3, unix.LANDLOCK_ACCESS_FS_TRUNCATE, 0, 0},
+		{4, 0, unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, 0},
+		{5, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV, 0, 0},
+		{6, 0, 0, unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL},
+		{9, unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX, 0, 0},
+	} {
+		if abi >= step.abi {
+			attr.Handled_access_fs |= step.fs
+			attr.Handled_access_net |= step.net
+			attr.Scoped |= step.scoped
+		}
+	}
+	return attr
+}
+
+// restrict confines the calling thread, for good, to what spec names.
+func restrict(spec confinement) error {
+	if spec.ABI < 1 {
+		return errors.New("this kernel has no Landlock")
+	}
+	attr := handled(spec.ABI)
+	const size = unsafe.Offsetof(attr.Quiet_access_fs) // what follows is for logging alone
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return fmt.Errorf("create Landlock ruleset: %w", errno)
+	}
+	ruleset := int(fd)
+	defer func() { _ = unix.Close(ruleset) }()
+	for _, grant := range []struct {
+		paths  []string
+		rights uint64
+	}{{spec.Read, rightsLook}, {spec.Write, rightsChange}, {spec.Devices, rightsDevice}} {
+		for _, path := range grant.paths {
+			if err := allow(ruleset, path, grant.rights&attr.Handled_access_fs); err != nil {
+				return err
+			}
+		}
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
+		return fmt.Errorf("restrict by Landlock: %w", errno)
+	}
+	return nil
+}
+
+// allow adds a rule for what is at and below path. A path that is not there
+// grants nothing.
+func allow(ruleset int, path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open %q for Landlock: %w", path, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fmt.Errorf("stat %q for Landlock: %w", path, err)
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+	case unix.S_IFLNK:
+		return nil // whoever wants what is behind it names that
+	default:
+		rights &= rightsFile
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if errno != 0 {
+		return fmt.Errorf("allow %q by Landlock: %w", path, errno)
+	}
+	return nil
+}
