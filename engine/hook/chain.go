@@ -86,7 +86,7 @@ func (c *Chain) askOne(ctx context.Context, l *link, q *question) error {
 		return c.failed(l, q, errors.New("it is quarantined for this session"))
 	}
 	if q.payload != nil && q.raw == nil {
-		raw, err := json.Marshal(q.payload())
+		raw, err := encode(q.payload())
 		if err != nil {
 			return fmt.Errorf("encode the payload of %s: %w", q.point, err)
 		}

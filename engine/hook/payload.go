@@ -1,6 +1,9 @@
 package hook
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // At says where in a session a hook is asked. It is part of every payload
 // that is JSON.
@@ -44,4 +47,16 @@ type finallyPayload struct {
 	At
 	Reason string `json:"reason"`
 	Text   string `json:"text"`
+}
+
+// encode returns a payload's JSON with <, > and & as they are: guests that
+// look for "&&" in a command should find it.
+func encode(payload any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(payload); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -64,15 +64,20 @@ func (r *Registry) Lookup(name string) (Tool, *Result) {
 		return r.entries[i].tool, nil
 	}
 	text := fmt.Sprintf("there is no tool %q", name)
-	if near := r.nearest(name); len(near) > 0 {
+	known := make([]string, len(r.entries))
+	for i, e := range r.entries {
+		known[i] = e.tool.Spec().Name
+	}
+	if near := Nearest(name, known); len(near) > 0 {
 		text += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return nil, &Result{Content: text, IsError: true, Code: UnknownTool}
 }
 
-// Check checks raw arguments against the tool's schema and returns them as
-// compact JSON; empty arguments are an empty object. If they do not meet it,
-// the result names the field.
+// Check checks raw arguments against the tool's schema and returns them in one
+// canonical form, in which no key stands twice: a guard and the tool must not
+// read different values. Empty arguments are an empty object. If they do not
+// meet the schema, the result names the field.
 func (r *Registry) Check(name, raw string) (json.RawMessage, *Result) {
 	args, err := r.check(name, raw)
 	if err != nil {
@@ -87,13 +92,13 @@ func (r *Registry) check(name, raw string) (json.RawMessage, error) {
 	if strings.TrimSpace(raw) == "" {
 		raw = "{}"
 	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, []byte(raw)); err != nil {
+	var whole json.RawMessage
+	if err := json.Unmarshal([]byte(raw), &whole); err != nil {
 		return nil, fmt.Errorf("they are no JSON: %w", err)
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(compact.Bytes()))
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(whole))
 	if err != nil {
-		return nil, fmt.Errorf("they are no JSON: %w", err)
+		return nil, err
 	}
 	if _, ok := value.(map[string]any); !ok {
 		return nil, errors.New("they must be a JSON object")
@@ -105,7 +110,13 @@ func (r *Registry) check(name, raw string) (json.RawMessage, error) {
 	if err := r.entries[i].schema.Validate(value); err != nil {
 		return nil, describe(err)
 	}
-	return compact.Bytes(), nil
+	var canonical bytes.Buffer
+	enc := json.NewEncoder(&canonical)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(canonical.Bytes(), []byte("\n")), nil
 }
 
 // CompileSchema reads an input schema. References to other documents are
@@ -176,18 +187,18 @@ func quoteFields(at, names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// nearest returns up to three names that look like name.
-func (r *Registry) nearest(name string) []string {
+// Nearest returns up to three of the known names that name may be a
+// misspelling of, the likeliest first.
+func Nearest(name string, known []string) []string {
 	type scored struct {
 		name     string
 		distance int
 	}
 	var near []scored
-	for _, e := range r.entries {
-		known := e.tool.Spec().Name
-		d := distance(strings.ToLower(name), known)
-		if d <= max(2, len(known)/3) || name != "" && (strings.Contains(known, name) || strings.Contains(name, known)) {
-			near = append(near, scored{known, d})
+	for _, k := range known {
+		d := distance(strings.ToLower(name), strings.ToLower(k))
+		if d <= max(2, len(k)/3) || len(name) > 2 && (strings.Contains(k, name) || strings.Contains(name, k)) {
+			near = append(near, scored{k, d})
 		}
 	}
 	slices.SortStableFunc(near, func(a, b scored) int { return a.distance - b.distance })

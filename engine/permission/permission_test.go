@@ -1,0 +1,64 @@
+package permission
+
+import "testing"
+
+func TestDecide(t *testing.T) {
+	tests := []struct {
+		profile Profile
+		want    map[Effect]Verdict
+	}{
+		{ReadOnly, map[Effect]Verdict{Unknown: Deny, Reads: Allow, Writes: Deny, Executes: Allow, Network: Ask}},
+		{WorkspaceWrite, map[Effect]Verdict{Unknown: Deny, Reads: Allow, Writes: Allow, Executes: Allow, Network: Ask}},
+		{FullAccess, map[Effect]Verdict{Unknown: Deny, Reads: Allow, Writes: Ask, Executes: Ask, Network: Ask}},
+	}
+	for _, tt := range tests {
+		p, err := New(tt.profile, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for effect, want := range tt.want {
+			if got, by := p.Decide(Call{"some_tool", effect}); got != want || by != `the profile "`+string(tt.profile)+`"` {
+				t.Errorf("%s: Decide(effect %d) = %v by %s; want %v", tt.profile, effect, got, by, want)
+			}
+		}
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	const nobody = "it needs approval, and nobody can be asked"
+	tests := []struct {
+		name    string
+		profile Profile
+		approve Approve
+		effect  Effect
+		allowed bool
+		why     string
+	}{
+		{"ask, with nobody there", WorkspaceWrite, ApproveAsk, Executes, false, nobody},
+		{"never", WorkspaceWrite, ApproveNever, Executes, false, "it needs approval, and nothing is ever approved (--approve never)"},
+		{"auto, confined", WorkspaceWrite, ApproveAuto, Executes, true, "approved automatically: the sandbox confines it"},
+		{"auto, not confined", FullAccess, ApproveAuto, Executes, false, nobody},
+		{"auto, to the network", WorkspaceWrite, ApproveAuto, Network, false, nobody},
+		{"auto, of unknown effect", WorkspaceWrite, ApproveAuto, Unknown, false, nobody},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := New(tt.profile, tt.approve)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if allowed, why := p.Answer(Call{"some_tool", tt.effect}); allowed != tt.allowed || why != tt.why {
+				t.Errorf("Answer = %v, %q; want %v, %q", allowed, why, tt.allowed, tt.why)
+			}
+		})
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	if _, err := New("everything", ""); err == nil || err.Error() != `profile "everything": not one of read-only, workspace-write, full-access` {
+		t.Errorf("New with an unknown profile: %v", err)
+	}
+	if _, err := New("", "always"); err == nil || err.Error() != `approval mode "always": not one of ask, never, auto` {
+		t.Errorf("New with an unknown approval mode: %v", err)
+	}
+}

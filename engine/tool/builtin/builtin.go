@@ -1,0 +1,65 @@
+// Package builtin holds the native tools: reading, finding and changing files
+// in the workspace, and running commands.
+//
+// All file tools reach the workspace through [sandbox.Root], which keeps them
+// in it and off the protected paths; exec runs under [sandbox.Sandbox]. A file
+// that changed since the model last read it is not written over.
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/wharf-agent/wharf/engine/permission"
+	"github.com/wharf-agent/wharf/engine/sandbox"
+	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/engine/tool"
+)
+
+// Tools returns the native tools of one session, in a constant order. root
+// stays the caller's to close.
+func Tools(root *sandbox.Root, box *sandbox.Sandbox) []tool.Tool {
+	f := &files{root: root, seen: map[string]digest{}}
+	return []tool.Tool{
+		f.readFile(), f.writeFile(), f.editFile(), f.listDir(), f.findFiles(), f.grep(), execTool(box),
+	}
+}
+
+// function is a tool made of a Go function whose arguments are A.
+type function[A any] struct {
+	spec tool.Spec
+	run  func(context.Context, A) (tool.Result, error)
+}
+
+func (f function[A]) Spec() tool.Spec { return f.spec }
+
+func (f function[A]) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
+	var args A
+	if err := json.Unmarshal(call.Arguments, &args); err != nil {
+		return tool.Result{}, fmt.Errorf("read the arguments: %w", err)
+	}
+	return f.run(ctx, args)
+}
+
+// define makes a tool. schema is its input schema's properties and what else
+// belongs beside them.
+func define[A any](name, description, schema string, effect permission.Effect, timeout time.Duration,
+	run func(context.Context, A) (tool.Result, error)) tool.Tool {
+	return function[A]{
+		spec: tool.Spec{
+			Tool: session.Tool{
+				Name: name, Description: description,
+				InputSchema: json.RawMessage(`{"type":"object","additionalProperties":false,` + schema + `}`),
+			},
+			Effect: effect, Timeout: timeout,
+		},
+		run: run,
+	}
+}
+
+// text returns a result that is only its content.
+func text(format string, args ...any) tool.Result {
+	return tool.Result{Content: fmt.Sprintf(format, args...)}
+}
