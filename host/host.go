@@ -1,0 +1,78 @@
+// Package host runs extensions: .wasm guests that speak ABI 1.
+//
+// A [Host] loads a file into an [Extension]: it reads the manifest, refuses
+// whatever does not fit the ABI, and compiles the module once, into a cache on
+// disk. An extension joins a session as a [Session], which is the session's
+// hook and gives its tools; the engine knows neither this package nor Wasm.
+//
+// A guest is not trusted. It runs in an [instance] of its own for each
+// session, under a deadline and the limits of this package, and reaches
+// nothing but the operations that were granted to it (package capability).
+// What it points at is checked, copied and decoded strictly. A guest that
+// traps, loops or breaks the ABI is a failed call; its instance is dropped and
+// the next call gets a fresh one.
+//
+// guest-sdk/ABI.md is the contract from the guest's side.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+)
+
+// Config says where a Host keeps its files.
+type Config struct {
+	CacheDir string // for compiled modules; made with mode 0700; empty keeps them in memory
+	KVDir    string // for what extensions keep; made with mode 0700; empty makes kv operations fail
+}
+
+// Host loads extensions. It is safe for concurrent use.
+type Host struct {
+	cache wazero.CompilationCache
+	kvDir string
+
+	mu     sync.Mutex // held while one extension is loaded
+	loaded []*Extension
+	closed bool
+}
+
+// Open makes a Host. Close it when its extensions' sessions are over.
+func Open(cfg Config) (*Host, error) {
+	h := &Host{cache: wazero.NewCompilationCache(), kvDir: cfg.KVDir}
+	for _, dir := range []string{cfg.CacheDir, cfg.KVDir} {
+		if dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("open the extension host: %w", err)
+		}
+	}
+	if cfg.CacheDir != "" {
+		cache, err := wazero.NewCompilationCacheWithDir(cfg.CacheDir)
+		if err != nil {
+			return nil, fmt.Errorf("open the extension host: compile cache: %w", err)
+		}
+		h.cache = cache
+	}
+	return h, nil
+}
+
+// Close closes all extensions and frees what was compiled. Close their
+// sessions before.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	loaded := h.loaded
+	h.loaded, h.closed = nil, true
+	ctx := context.Background() // freeing memory is not cut short
+	var all []error
+	for _, e := range loaded {
+		all = append(all, e.runtime.Close(ctx))
+	}
+	return errors.Join(append(all, h.cache.Close(ctx))...)
+}

@@ -1,0 +1,157 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/host/abi"
+)
+
+// instance is a guest's memory and state. One call at a time runs in it; what
+// a call needs of the host is kept here too, and reset at its start.
+type instance struct {
+	extension *Extension
+	record    func(session.Event) error
+	module    api.Module
+	alloc     api.Function
+	handlers  map[string]api.Function // by export
+
+	stack      [2]uint64 // parameters and result of a call
+	answer     []byte    // the last one
+	done       <-chan struct{}
+	response   []byte // of the last host operation, for read
+	operations int
+	log        guestLog
+}
+
+// instantiate makes an instance: start function and _initialize run, within
+// StartTimeout.
+func (e *Extension) instantiate(ctx context.Context, record func(session.Event) error) (*instance, error) {
+	x := &instance{extension: e, record: record, handlers: map[string]api.Function{}}
+	x.log = guestLog{extension: e.Manifest.Name, record: record}
+	cfg := wazero.NewModuleConfig().
+		WithName(""). // so that there may be many
+		WithStartFunctions(abi.Initialize).
+		WithStdout(&x.log.stdout).WithStderr(&x.log.stderr).
+		WithRandSource(randomness{x}).
+		WithSysWalltime().WithSysNanotime().WithNanosleep(x.sleep)
+	x.log.begin()
+	err := x.under(ctx, StartTimeout, func(ctx context.Context) (err error) {
+		x.module, err = e.runtime.InstantiateModule(ctx, e.compiled, cfg)
+		if err == nil && x.module.IsClosed() {
+			err = errExited
+		}
+		return err
+	})
+	if logErr := x.log.end(); err == nil {
+		err = logErr
+	}
+	if err != nil {
+		x.close()
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("start the guest: %w", err)
+	}
+	x.alloc = x.module.ExportedFunction(abi.Alloc)
+	for point := range e.Manifest.Hooks {
+		x.handlers[string(point)] = x.module.ExportedFunction(string(point))
+	}
+	if len(e.Manifest.Tools) > 0 {
+		x.handlers[abi.CallTool] = x.module.ExportedFunction(abi.CallTool)
+	}
+	return x, nil
+}
+
+// close frees the instance. It may be called again.
+func (x *instance) close() {
+	if x.module != nil {
+		_ = x.module.Close(context.Background()) // closing an instance without files cannot fail
+		x.module = nil
+	}
+}
+
+// invoke gives payload to a handler and returns its answer, which is valid
+// until the next call. Whether the instance is still good is for usable to say.
+func (x *instance) invoke(ctx context.Context, export string, limit time.Duration, payload []byte) ([]byte, error) {
+	x.operations, x.response = 0, nil
+	x.log.begin()
+	var result uint64
+	err := x.under(ctx, limit, func(ctx context.Context) (err error) {
+		result, err = x.handle(ctx, x.handlers[export], payload)
+		return err
+	})
+	if logErr := x.log.end(); logErr != nil && err == nil {
+		err = logErr
+	}
+	if err != nil {
+		x.close() // its memory may be in any state
+		return nil, err
+	}
+	return x.takeAnswer(result)
+}
+
+// handle copies the payload into the guest and calls the handler.
+func (x *instance) handle(ctx context.Context, handler api.Function, payload []byte) (uint64, error) {
+	var at uint64
+	if len(payload) > 0 {
+		var err error
+		if at, err = x.call(ctx, x.alloc, uint64(len(payload))); err != nil {
+			return 0, err
+		}
+		at = uint64(uint32(at))
+		if at == 0 {
+			return 0, faultf("%s gave no memory for %d bytes: the limit memory is %s",
+				abi.Alloc, len(payload), x.extension.Manifest.Memory)
+		}
+		if !x.module.Memory().Write(uint32(at), payload) {
+			return 0, faultf("%s gave %d bytes at %#x, which is outside the guest's memory", abi.Alloc, len(payload), at)
+		}
+	}
+	return x.call(ctx, handler, at, uint64(len(payload)))
+}
+
+// takeAnswer copies what a handler answered out of the guest.
+func (x *instance) takeAnswer(result uint64) ([]byte, error) {
+	ptr, length := abi.Unpack(result)
+	if length == 0 {
+		return nil, nil
+	}
+	if length > limitOutput {
+		return nil, fmt.Errorf("the answer has %d bytes: that is over the limit output, %d", length, limitOutput)
+	}
+	view, ok := x.module.Memory().Read(ptr, length)
+	if !ok {
+		x.close()
+		return nil, fmt.Errorf("the answer of %d bytes at %#x is outside the guest's memory", length, ptr)
+	}
+	if !utf8.Valid(view) {
+		return nil, errors.New("the answer is not UTF-8")
+	}
+	x.answer = append(x.answer[:0], view...)
+	return x.answer, nil
+}
+
+// usable reports whether another call may run in x.
+func (x *instance) usable() bool { return x != nil && x.module != nil && !x.module.IsClosed() }
+
+// randomness is a guest's source of random bytes. It ends with the call.
+type randomness struct{ *instance }
+
+// Read fills p, in pieces, so that a large one can be interrupted.
+func (r randomness) Read(p []byte) (int, error) {
+	select {
+	case <-r.done:
+		return 0, errTimeout
+	default:
+		return rand.Read(p[:min(len(p), 64<<10)])
+	}
+}

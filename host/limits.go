@@ -1,0 +1,26 @@
+package host
+
+import (
+	"time"
+
+	"github.com/wharf-agent/wharf/host/capability"
+)
+
+// The limits on a guest. A manifest can set its own time-outs and a smaller
+// memory; all others are fixed. Whatever goes over one fails with its name,
+// for that call only.
+const (
+	DefaultHookTimeout   = time.Second
+	DefaultStreamTimeout = 50 * time.Millisecond // of a hook that gets raw text
+	DefaultToolTimeout   = 30 * time.Second
+	DefaultMemory        = capability.Size(64 << 20) // memory: of one instance; also the most
+	StartTimeout         = time.Second               // _initialize and the start function together
+
+	limitModule        = 32 << 20 // module: a file
+	limitOutput        = 1 << 20  // output: an answer, and a request to a host operation
+	limitLog           = 64 << 10 // log: what a call logs, with its standard output and error
+	limitLogLines      = 10_000   // log, in lines
+	limitOperations    = 10_000   // operations: in one call
+	limitTableElements = 100_000  // tables: all of a module's together
+	maxTimeout         = 10 * time.Minute
+)

@@ -1,0 +1,300 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/engine/tool"
+	"github.com/wharf-agent/wharf/host/abi"
+	"github.com/wharf-agent/wharf/host/capability"
+)
+
+// Manifest is what an extension says of itself.
+type Manifest struct {
+	Name         string
+	Version      string
+	Description  string
+	License      string
+	ABI          int
+	Guard        bool                         // role = "guard"; else it is an observer
+	Hooks        map[hook.Point]hook.Handling // the points that it handles
+	Tools        []ManifestTool
+	Capabilities capability.Set  // what it asks for
+	Memory       capability.Size // the most that an instance may use
+}
+
+// ManifestTool is a [[tools]] entry.
+type ManifestTool struct {
+	Name        string
+	Description string
+	InputSchema json.RawMessage
+	Parallel    bool // safe beside other calls
+	Timeout     time.Duration
+	PerSession  bool // instance = "session": runs in the session's instance
+}
+
+// Points lists the points that the extension handles, in the order in which a
+// turn reaches them.
+func (m *Manifest) Points() []hook.Point {
+	var points []hook.Point
+	for _, info := range hook.Points {
+		if _, ok := m.Hooks[info.Point]; ok {
+			points = append(points, info.Point)
+		}
+	}
+	return points
+}
+
+// file is a manifest as TOML.
+type file struct {
+	Name         string              `toml:"name"`
+	Version      string              `toml:"version"`
+	Description  string              `toml:"description"`
+	License      string              `toml:"license"`
+	ABI          int                 `toml:"abi"`
+	Role         string              `toml:"role"`
+	Hooks        map[string]fileHook `toml:"hooks"`
+	Tools        []fileTool          `toml:"tools"`
+	Capabilities map[string]any      `toml:"capabilities"`
+	Limits       struct {
+		Memory string `toml:"memory"`
+	} `toml:"limits"`
+}
+
+type fileHook struct {
+	Tools     []string `toml:"tools"`
+	Timeout   string   `toml:"timeout"`
+	OnFailure string   `toml:"on_failure"`
+}
+
+type fileTool struct {
+	Name        string `toml:"name"`
+	Description string `toml:"description"`
+	InputSchema string `toml:"input_schema"`
+	Parallel    bool   `toml:"parallel"`
+	Timeout     string `toml:"timeout"`
+	Instance    string `toml:"instance"`
+}
+
+// ParseManifest reads a manifest. It is strict; an error names the line.
+func ParseManifest(text string) (*Manifest, error) {
+	var f file
+	meta, err := toml.Decode(text, &f)
+	if err != nil {
+		return nil, tomlError(err)
+	}
+	p := &manifestParser{text: text, m: &Manifest{
+		Name: f.Name, Version: f.Version, Description: f.Description, License: f.License,
+		ABI: f.ABI, Guard: f.Role == "guard", Hooks: map[hook.Point]hook.Handling{},
+	}}
+	if unknown := meta.Undecoded(); len(unknown) > 0 {
+		return nil, p.unknownKey(unknown[0])
+	}
+	for _, step := range []func(*file) error{p.head, p.hooks, p.tools, p.reach} {
+		if err := step(&f); err != nil {
+			return nil, err
+		}
+	}
+	return p.m, nil
+}
+
+// typeError is how the TOML library words a value of the wrong type.
+var typeError = regexp.MustCompile(`^toml: line (\d+) \(last key "[^"]*"\): (.*)$`)
+
+// tomlError says on which line a text is no TOML, or has a value of the wrong type.
+func tomlError(err error) error {
+	var parse toml.ParseError
+	if errors.As(err, &parse) {
+		return fmt.Errorf("manifest line %d: %s", parse.Position.Line, parse.Message)
+	}
+	if m := typeError.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("manifest line %s: %s", m[1], m[2])
+	}
+	return fmt.Errorf("manifest: %w", err)
+}
+
+// manifestParser checks a decoded manifest and fills in its defaults.
+type manifestParser struct {
+	text string
+	m    *Manifest
+}
+
+// refuse makes an error that names the line of a key.
+func (p *manifestParser) refuse(key string, item int, format string, args ...any) error {
+	message := fmt.Sprintf(format, args...)
+	if line := lineOf(p.text, key, item); line > 0 {
+		return fmt.Errorf("manifest line %d: %s", line, message)
+	}
+	return fmt.Errorf("manifest: %s", message)
+}
+
+// known lists the keys of each table, to name the nearest.
+var known = map[string]string{
+	"":       "name, version, description, license, abi, role, hooks, tools, capabilities, limits",
+	"hooks":  "tools, timeout, on_failure",
+	"tools":  "name, description, input_schema, parallel, timeout, instance",
+	"limits": "memory",
+}
+
+func (p *manifestParser) unknownKey(key toml.Key) error {
+	table := ""
+	if len(key) > 1 {
+		table = key[0]
+	}
+	return p.refuse(strings.Join(key, "."), -1, "unknown key %q: there are %s", key[len(key)-1], known[table])
+}
+
+var (
+	extensionName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+	toolName      = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+)
+
+func (p *manifestParser) head(f *file) error {
+	switch {
+	case !extensionName.MatchString(f.Name):
+		return p.refuse("name", -1, "name %q: give it one of up to 64 characters a-z, 0-9 and -", f.Name)
+	case f.Version == "":
+		return p.refuse("version", -1, `version is missing: add version = "0.1.0"`)
+	case f.ABI == 0:
+		return p.refuse("abi", -1, "abi is missing: add abi = %d", abi.Version)
+	case f.ABI != abi.Version:
+		return p.refuse("abi", -1, "abi = %d: this host speaks ABI %d: rebuild it with the guest SDK of this release", f.ABI, abi.Version)
+	case f.Role != "" && f.Role != "guard" && f.Role != "observer":
+		return p.refuse("role", -1, "role %q: it is guard or observer", f.Role)
+	}
+	return nil
+}
+
+func (p *manifestParser) hooks(f *file) error {
+	for _, name := range sortedKeys(f.Hooks) {
+		info, ok := hook.Lookup(hook.Point(name))
+		if !ok {
+			return p.refuse("hooks."+name, -1, "unknown hook point %q: there are %s", name, pointNames())
+		}
+		handling, err := p.handling(info, f.Hooks[name])
+		if err != nil {
+			return err
+		}
+		p.m.Hooks[info.Point] = handling
+	}
+	return nil
+}
+
+func (p *manifestParser) handling(info hook.Info, h fileHook) (hook.Handling, error) {
+	key := "hooks." + string(info.Point)
+	handling := hook.Handling{
+		Tools: h.Tools, Timeout: DefaultHookTimeout, OnFailure: hook.DefaultOnFailure(p.m.Guard, info.Point),
+	}
+	if info.Raw {
+		handling.Timeout = DefaultStreamTimeout
+	}
+	if len(h.Tools) > 0 && !slices.Contains(info.Keys, "tool") {
+		return handling, p.refuse(key+".tools", -1, "tools at %s: that point is not about one tool: leave it out", info.Point)
+	}
+	if slices.Contains(h.Tools, "") {
+		return handling, p.refuse(key+".tools", -1, `tools at %s has an empty name: write "*" for all`, info.Point)
+	}
+	if err := p.timeout(&handling.Timeout, key, -1, h.Timeout); err != nil {
+		return handling, err
+	}
+	switch policy := hook.OnFailure(h.OnFailure); policy {
+	case "":
+	case hook.Isolate, hook.AbortTurn:
+		handling.OnFailure = policy
+	case hook.DenyIt: // where nothing can be denied, the nearest thing to it
+		handling.OnFailure = hook.DefaultOnFailure(true, info.Point)
+	default:
+		return handling, p.refuse(key+".on_failure", -1, "on_failure %q: it is isolate, deny or abort", h.OnFailure)
+	}
+	return handling, nil
+}
+
+// timeout reads an optional time-out into limit.
+func (p *manifestParser) timeout(limit *time.Duration, key string, item int, text string) error {
+	if text == "" {
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 || d > maxTimeout {
+		return p.refuse(key+".timeout", item, `timeout %q: write a time such as "20ms", of at most %s`, text, maxTimeout)
+	}
+	*limit = d
+	return nil
+}
+
+func (p *manifestParser) tools(f *file) error {
+	for i, t := range f.Tools {
+		made := ManifestTool{
+			Name: t.Name, Description: t.Description, InputSchema: json.RawMessage(t.InputSchema),
+			Parallel: t.Parallel, Timeout: DefaultToolTimeout, PerSession: t.Instance == "session",
+		}
+		if !toolName.MatchString(t.Name) {
+			return p.refuse("tools.name", i, "tool name %q: give it one of up to 64 letters, digits, _ and -", t.Name)
+		}
+		if slices.ContainsFunc(p.m.Tools, func(o ManifestTool) bool { return o.Name == t.Name }) {
+			return p.refuse("tools.name", i, "there are two tools of the name %q: rename one", t.Name)
+		}
+		if t.Description == "" {
+			return p.refuse("tools", i, "tool %q has no description: the model needs one to know when to call it", t.Name)
+		}
+		if _, err := tool.CompileSchema(made.InputSchema); err != nil {
+			return p.refuse("tools.input_schema", i, "input_schema of tool %q is no JSON Schema: %s", t.Name, oneLine(err))
+		}
+		if err := p.timeout(&made.Timeout, "tools", i, t.Timeout); err != nil {
+			return err
+		}
+		if t.Instance != "" && t.Instance != "call" && t.Instance != "session" {
+			return p.refuse("tools.instance", i, "instance %q: it is call or session", t.Instance)
+		}
+		p.m.Tools = append(p.m.Tools, made)
+	}
+	return nil
+}
+
+// reach reads what the extension asks for and what it may use.
+func (p *manifestParser) reach(f *file) error {
+	asked, err := capability.FromTable(f.Capabilities)
+	var bad *capability.KeyError
+	if errors.As(err, &bad) {
+		return p.refuse("capabilities."+bad.Key, -1, "capability %s", oneLine(bad))
+	}
+	p.m.Capabilities = asked
+	p.m.Memory = DefaultMemory
+	if f.Limits.Memory == "" {
+		return nil
+	}
+	size, err := capability.ParseSize(f.Limits.Memory)
+	if err != nil {
+		return p.refuse("limits.memory", -1, "memory %v", err)
+	}
+	p.m.Memory = min(size, DefaultMemory)
+	return nil
+}
+
+func pointNames() string {
+	names := make([]string, len(hook.Points))
+	for i, info := range hook.Points {
+		names[i] = string(info.Point)
+	}
+	return strings.Join(names, ", ")
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// oneLine is an error's text in one line.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

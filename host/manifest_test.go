@@ -1,0 +1,174 @@
+package host
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/host/capability"
+)
+
+const fullManifest = `name = "no-rm"                       # a comment
+version = "0.1.0"
+description = "Refuses recursive deletes"
+license = "Apache-2.0"
+abi = 1
+role = "guard"
+
+[hooks.before_execute_tool]
+tools = ["exec", "write_*"]
+timeout = "20ms"
+on_failure = "deny"
+
+[hooks.on_stream]
+
+[hooks.finalize_content]
+on_failure = "isolate"
+
+[[tools]]
+name = "count_words"
+description = "Counts the words of a text"
+input_schema = '''
+{"type":"object",
+ "name = "properties":{"text":{"type":"string"}},"required":["text"]}'''
+parallel = true
+timeout = "5s"
+instance = "session"
+
+[capabilities]
+kv = "1MiB"
+approve = true
+
+[limits]
+memory = "16MiB"
+`
+
+// manifest is fullManifest with a change.
+func manifest(t *testing.T, old, new string) string {
+	t.Helper()
+	text := strings.Replace(fullManifest, `"name = "properties"`, `"properties"`, 1)
+	if old == "" {
+		return text + new
+	}
+	if !strings.Contains(text, old) {
+		t.Fatalf("the manifest has no %q", old)
+	}
+	return strings.Replace(text, old, new, 1)
+}
+
+func TestParseManifest(t *testing.T) {
+	got, err := ParseManifest(manifest(t, "", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Manifest{
+		Name: "no-rm", Version: "0.1.0", Description: "Refuses recursive deletes", License: "Apache-2.0", ABI: 1, Guard: true,
+		Hooks: map[hook.Point]hook.Handling{
+			hook.BeforeExecuteTool: {Tools: []string{"exec", "write_*"}, Timeout: 20 * time.Millisecond, OnFailure: hook.DenyIt},
+			hook.OnStream:          {Timeout: 50 * time.Millisecond, OnFailure: hook.Isolate},
+			hook.FinalizeContent:   {Timeout: time.Second, OnFailure: hook.Isolate},
+		},
+		Tools: []ManifestTool{{
+			Name: "count_words", Description: "Counts the words of a text",
+			InputSchema: []byte("{\"type\":\"object\",\n \"properties\":{\"text\":{\"type\":\"string\"}},\"required\":[\"text\"]}"),
+			Parallel:    true, Timeout: 5 * time.Second, PerSession: true,
+		}},
+		Capabilities: capability.Set{KV: 1 << 20, Approve: true},
+		Memory:       16 << 20,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if points := got.Points(); len(points) != 3 || points[0] != hook.OnStream {
+		t.Errorf("Points() = %v", points)
+	}
+}
+
+func TestManifestDefaults(t *testing.T) {
+	m, err := ParseManifest("name = \"a\"\nversion = \"1\"\nabi = 1\n[hooks.before_execute_tool]\n[hooks.on_stream]\non_failure = \"deny\"\n" +
+		"[limits]\nmemory = \"1GiB\"\n[[tools]]\nname = \"t\"\ndescription = \"d\"\ninput_schema = '{\"type\":\"object\"}'\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := m.Hooks[hook.BeforeExecuteTool]; h.OnFailure != hook.Isolate || h.Timeout != time.Second {
+		t.Errorf("an observer's hook: %+v", h)
+	}
+	if h := m.Hooks[hook.OnStream]; h.OnFailure != hook.Isolate {
+		t.Errorf("deny where nothing can be denied: %+v", h)
+	}
+	if m.Memory != DefaultMemory {
+		t.Errorf("memory %s; want no more than %s", m.Memory, DefaultMemory)
+	}
+	if tool := m.Tools[0]; tool.Timeout != 30*time.Second || tool.Parallel || tool.PerSession {
+		t.Errorf("a tool: %+v", tool)
+	}
+}
+
+func TestManifestRefused(t *testing.T) {
+	tests := []struct{ name, old, new, want string }{
+		{"an unknown key", "license", "licence", `manifest line 4: unknown key "licence": there are name, version, description, license, abi, role, hooks, tools, capabilities, limits`},
+		{"an unknown key of a hook", `on_failure = "deny"`, `onfailure = "deny"`, `manifest line 11: unknown key "onfailure": there are tools, timeout, on_failure`},
+		{"an unknown key of a tool", "parallel", "parallell", `manifest line 24: unknown key "parallell": there are name, description, input_schema, parallel, timeout, instance`},
+		{"an unknown key behind a string of several lines", "memory =", "memroy =", `manifest line 33: unknown key "memroy": there are memory`},
+		{"an unknown table", "[limits]", "[limit]", `manifest line 32: unknown key "limit": there are name, version, description, license, abi, role, hooks, tools, capabilities, limits`},
+		{"no TOML", "[limits]", "[limits", `manifest line 33: expected '.' or ']' to end table name, but got '\n' instead`},
+		{"a value of another type", "abi = 1", `abi = "1"`, `manifest line 5: incompatible types: TOML value has type string; destination has type integer`},
+		{"another ABI", "abi = 1", "abi = 2", `manifest line 5: abi = 2: this host speaks ABI 1: rebuild it with the guest SDK of this release`},
+		{"no ABI", "abi = 1\n", "", `manifest: abi is missing: add abi = 1`},
+		{"no version", "version = \"0.1.0\"\n", "", `manifest: version is missing: add version = "0.1.0"`},
+		{"a bad name", `"no-rm"  `, `"No rm"  `, `manifest line 1: name "No rm": give it one of up to 64 characters a-z, 0-9 and -`},
+		{"a name that is a path", `"no-rm"  `, `"../x"  `, `manifest line 1: name "../x": give it one of up to 64 characters a-z, 0-9 and -`},
+		{"a bad role", `"guard"`, `"gaurd"`, `manifest line 6: role "gaurd": it is guard or observer`},
+		{"an unknown point", "[hooks.on_stream]", "[hooks.on_steam]", `manifest line 13: unknown hook point "on_steam": there are user_prompt_submit, on_stream, before_execute_tool, after_execute_tool, finalize_content, on_finally`},
+		{"a bad timeout", `"20ms"`, `"20"`, `manifest line 10: timeout "20": write a time such as "20ms", of at most 10m0s`},
+		{"a timeout of nothing", `"20ms"`, `"0s"`, `manifest line 10: timeout "0s": write a time such as "20ms", of at most 10m0s`},
+		{"a timeout without end", `"20ms"`, `"9000h"`, `manifest line 10: timeout "9000h": write a time such as "20ms", of at most 10m0s`},
+		{"a bad failure policy", `"isolate"`, `"ignore"`, `manifest line 16: on_failure "ignore": it is isolate, deny or abort`},
+		{"tools where there are none", "[hooks.on_stream]", "[hooks.on_stream]\ntools = [\"exec\"]", `manifest line 14: tools at on_stream: that point is not about one tool: leave it out`},
+		{"a bad tool name", `"count_words"`, `"count words"`, `manifest line 19: tool name "count words": give it one of up to 64 letters, digits, _ and -`},
+		{"two tools of one name", "", "[[tools]]\nname = \"count_words\"\n", `manifest line 35: there are two tools of the name "count_words": rename one`},
+		{"no description", `description = "Counts the words of a text"`, ``, `manifest line 18: tool "count_words" has no description: the model needs one to know when to call it`},
+		{"a schema that is no JSON", `{"type":"object",`, `{"type:"object",`, `manifest line 21: input_schema of tool "count_words" is no JSON Schema: invalid character 'o' after object key`},
+		{"a schema of no object", `{"type":"object",`, `{"type":"array",`, `manifest line 21: input_schema of tool "count_words" is no JSON Schema: it must be a JSON object with "type":"object"`},
+		{"a bad instance", `instance = "session"`, `instance = "turn"`, `manifest line 26: instance "turn": it is call or session`},
+		{"a bad capability", `kv = "1MiB"`, `kv = true`, `manifest line 29: capability kv: true is no size: write a string such as "1MiB"`},
+		{"an unknown capability", `kv = "1MiB"`, `disk = true`, `manifest line 29: capability disk: unknown capability: there are http, secrets, fs, kv, exec, tools, session, llm, env, events, approve`},
+		{"a bad size", `"16MiB"`, `"16MB"`, `manifest line 33: memory "16MB" is no size: write a number with B, KiB, MiB or GiB, such as "16MiB"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := ParseManifest(manifest(t, tt.old, tt.new))
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// Whatever stands in a manifest, reading it ends without a panic, and what is
+// accepted fits the limits.
+func FuzzParseManifest(f *testing.F) {
+	f.Add(strings.Replace(fullManifest, `"name = "properties"`, `"properties"`, 1))
+	f.Add(leastManifest)
+	f.Fuzz(func(t *testing.T, text string) {
+		salvage(text)
+		m, err := ParseManifest(text)
+		if err != nil {
+			return
+		}
+		if m.Memory <= 0 || m.Memory > DefaultMemory || !extensionName.MatchString(m.Name) {
+			t.Errorf("accepted: %+v", m)
+		}
+		for p, h := range m.Hooks {
+			if h.Timeout <= 0 || h.Timeout > maxTimeout || h.OnFailure == "" {
+				t.Errorf("accepted at %s: %+v", p, h)
+			}
+		}
+		if got := salvage(text); m.Guard && !got.Guard {
+			t.Errorf("a guard is not recognised as one")
+		}
+	})
+}

@@ -1,0 +1,263 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/host/capability"
+)
+
+// openKV makes a host with a kv folder of its own, and shares the compile cache.
+func openKV(t testing.TB, dir string) *Host {
+	t.Helper()
+	h, err := Open(Config{KVDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+// operate lets the guest run an operation: the status as a digit, then the response.
+func operate(t testing.TB, s *Session, op, request string) string {
+	t.Helper()
+	return ask(t, s, "c"+op+"\n"+request)
+}
+
+func TestConfigGet(t *testing.T) {
+	config := map[string]any{"word": "yes", "list": []any{int64(1), "two"}, "deep": map[string]any{"a": true}}
+	s, j := join(t, "guest", guestManifest, Options{Config: config})
+	tests := []struct{ name, request, want string }{
+		{"a text", `{"key":"word"}`, `0{"value":"yes"}`},
+		{"a list", `{"key":"list"}`, `0{"value":[1,"two"]}`},
+		{"a table", `{"key":"deep"}`, `0{"value":{"a":true}}`},
+		{"what is not there", `{"key":"no"}`, `0{"value":null}`},
+		{"no key", `{}`, `2{"code":"BAD_REQUEST","message":"config.get: bad request: \"key\" must have 1 to 512 bytes"}`},
+		{"an unknown key", `{"key":"a","x":1}`, `2{"code":"BAD_REQUEST","message":"config.get: bad request: json: unknown field \"x\""}`},
+		{"no JSON", `hello`, `2{"code":"BAD_REQUEST","message":"config.get: bad request: invalid character 'h' looking for beginning of value"}`},
+		{"nothing", ``, `2{"code":"BAD_REQUEST","message":"config.get: bad request: EOF"}`},
+		{"two requests", `{"key":"a"}{"key":"b"}`, `2{"code":"BAD_REQUEST","message":"config.get: bad request: there is more behind the JSON object"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := operate(t, s, "config.get", tt.request); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+	if j.lines() != "" {
+		t.Errorf("config.get needs no grant, and was recorded: %s", j.lines())
+	}
+}
+
+func TestOperationsThatDoNotRun(t *testing.T) {
+	s, _ := join(t, "guest", guestManifest, Options{})
+	tests := []struct{ name, payload, want string }{
+		{"an unknown one", "chttp.fetch\n{}", `5{"code":"UNKNOWN_OPERATION","message":"unknown operation \"http.fetch\": this host has config.get, kv.delete, kv.get, kv.list, kv.set"}`},
+		{"one too many", "sconfig.get\n{\"key\":\"a\"}", `4{"code":"OVER_LIMIT","message":"over the limit operations: 10000 in one call"}`},
+		{"a name outside the memory", "k", `{"code":"BAD_REQUEST","message":"the operation's name or request is outside the guest's memory"}`},
+		{"a large request", "cconfig.get\n" + strings.Repeat(" ", 1<<20+1), `4{"code":"OVER_LIMIT","message":"the request has 1048577 bytes: that is over the limit output, 1048576"}`},
+		{"the next call counts anew", "cconfig.get\n{\"key\":\"a\"}", `0{"value":null}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := ask(t, s, tt.payload); got != tt.want {
+				t.Errorf("got  %.200s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestKV(t *testing.T) {
+	dir := t.TempDir()
+	h := openKV(t, dir)
+	grant := Options{Grant: capability.All()}
+	j := &journal{}
+	s := joinExtension(t, load(t, h, "guest", guestManifest, grant), j)
+	large := strings.Repeat("x", 1020)
+	steps := []struct{ op, request, want string }{
+		{"kv.get", `{"key":"a"}`, `0{"value":null}`},
+		{"kv.set", `{"key":"a","value":"1"}`, `0{}`},
+		{"kv.set", `{"key":"ab","value":{ "n": [1, 2] }}`, `0{}`},
+		{"kv.set", `{"key":"c","value":false}`, `0{}`},
+		{"kv.get", `{"key":"ab"}`, `0{"value":{"n":[1,2]}}`},
+		{"kv.list", `{"prefix":"a"}`, `0{"keys":["a","ab"]}`},
+		{"kv.list", `{}`, `0{"keys":["a","ab","c"]}`},
+		{"kv.delete", `{"key":"a"}`, `0{}`},
+		{"kv.delete", `{"key":"a"}`, `0{}`},
+		{"kv.list", `{"prefix":"z"}`, `0{"keys":[]}`},
+		{"kv.set", `{"key":"a"}`, `2{"code":"BAD_REQUEST","message":"kv.set: bad request: \"value\" must be there and not null: kv.delete takes a key away"}`},
+		{"kv.set", `{"key":"a","value":null}`, `2{"code":"BAD_REQUEST","message":"kv.set: bad request: \"value\" must be there and not null: kv.delete takes a key away"}`},
+		{"kv.set", `{"key":"","value":1}`, `2{"code":"BAD_REQUEST","message":"kv.set: bad request: \"key\" must have 1 to 512 bytes"}`},
+		{"kv.set", `{"key":"big","value":"` + large + `"}`, `4{"code":"OVER_LIMIT","message":"kv.set: over a limit: what is kept would be 1044 bytes, and the grant is kv = \"1KiB\": delete something, or ask for more"}`},
+		{"kv.list", `{}`, `0{"keys":["ab","c"]}`},
+	}
+	for i, step := range steps {
+		if got := operate(t, s, step.op, step.request); got != step.want {
+			t.Errorf("step %d: %s %.60s\ngot  %s\nwant %s", i, step.op, step.request, got, step.want)
+		}
+	}
+	if got, want := strings.SplitN(j.lines(), "\n", 3)[1], "guest used kv.set a: allowed"; got != want {
+		t.Errorf("recorded %q; want %q", got, want)
+	}
+	if n := len(j.events); n != len(steps)-3 {
+		t.Errorf("%d uses are recorded; want %d: bad requests reach nothing", n, len(steps)-3)
+	}
+	// Another session, by another host, as after a restart.
+	again := joinExtension(t, load(t, openKV(t, dir), "guest", guestManifest, grant), j)
+	if got, want := operate(t, again, "kv.list", `{}`), `0{"keys":["ab","c"]}`; got != want {
+		t.Errorf("after a restart: %s; want %s", got, want)
+	}
+	if files, _ := filepath.Glob(dir + "/*"); len(files) != 2 {
+		t.Errorf("files: %v; want the store and its lock", files)
+	}
+	info, err := os.Stat(filepath.Join(dir, "guest.json"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the store: %v, %v; want mode 600", info, err)
+	}
+}
+
+func TestKVRefused(t *testing.T) {
+	without := strings.Replace(guestManifest, "[capabilities]\nkv = \"1KiB\"\n", "", 1)
+	tests := []struct {
+		name, manifest string
+		grant          capability.Grant
+		want           string
+	}{
+		{"not granted", guestManifest, capability.Grant{}, `1{"code":"NOT_GRANTED","message":"kv.set: capability not granted: kv: the user did not grant it: add --grant kv after --ext, or grant = { kv = \"1KiB\" } under [extensions.guest]"}`},
+		{"not asked for", without, capability.All(), `1{"code":"NOT_GRANTED","message":"kv.set: capability not granted: kv: the manifest does not ask for it: add kv = \"1MiB\" under [capabilities], and grant it"}`},
+		{"less was granted", guestManifest, capability.Only(capability.Set{KV: 4}), `4{"code":"OVER_LIMIT","message":"kv.set: over a limit: what is kept would be 6 bytes, and the grant is kv = \"4B\": delete something, or ask for more"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			j := &journal{}
+			s := joinExtension(t, load(t, openKV(t, dir), "guest", tt.manifest, Options{Grant: tt.grant}), j)
+			if got := operate(t, s, "kv.set", `{"key":"a","value":"123"}`); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "guest.json")); !errors.Is(err, os.ErrNotExist) {
+				t.Error("something was written")
+			}
+			if tt.want[0] == '1' && j.lines() != "guest used kv.set a: refused" {
+				t.Errorf("recorded %q", j.lines())
+			}
+		})
+	}
+}
+
+func TestKVTrouble(t *testing.T) {
+	dir := t.TempDir()
+	h := openKV(t, dir)
+	s := joinExtension(t, load(t, h, "guest", guestManifest, all(t, nil)), &journal{})
+	damaged := `3{"code":"FAILED","message":"kv.get: the file guest.json is damaged or from a later version: move it away"}`
+	for _, content := range []string{"", "{", `{"version":2,"entries":{}}`, `{"version":1,"entries":null}`, `{"version":1,"entries":{},"x":1}`} {
+		if err := os.WriteFile(filepath.Join(dir, "guest.json"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := operate(t, s, "kv.get", `{"key":"a"}`); got != damaged {
+			t.Errorf("with a file %q:\ngot  %s\nwant %s", content, got, damaged)
+		}
+		if got := operate(t, s, "kv.set", `{"key":"a","value":1}`); got[0] != '3' {
+			t.Errorf("a damaged file is overwritten: %s", got)
+		}
+	}
+	// Somebody holds the lock: the guest's deadline ends the wait.
+	lock, err := os.OpenFile(filepath.Join(dir, "guest.lock"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if got := operate(t, s, "kv.get", `{"key":"a"}`); !strings.HasPrefix(got, "error: no answer in time") {
+		t.Errorf("with the lock held: %s", got)
+	}
+	without := joinExtension(t, load(t, openKV(t, ""), "guest", guestManifest, all(t, nil)), &journal{})
+	want := `3{"code":"FAILED","message":"kv.get: this host has no folder for what extensions keep"}`
+	if got := operate(t, without, "kv.get", `{"key":"a"}`); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// An operation whose audit cannot be written does not happen.
+func TestKVNeedsItsAudit(t *testing.T) {
+	dir := t.TempDir()
+	e := load(t, openKV(t, dir), "guest", guestManifest, all(t, nil))
+	s, err := e.Session(t.Context(), func(session.Event) error { return errors.New("disk full") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	want := `3{"code":"FAILED","message":"kv.set: disk full"}`
+	if got := operate(t, s, "kv.set", `{"key":"a","value":1}`); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "guest.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Error("something was written")
+	}
+}
+
+// Several processes and several sessions in each change one store at once, and
+// no change is lost.
+func TestHammerKV(t *testing.T) {
+	const processes, sessions, rounds = 2, 2, 5
+	if dir := os.Getenv("WHARF_TEST_HAMMER_KV"); dir != "" {
+		hammer(t, dir, sessions, rounds)
+		return
+	}
+	dir := t.TempDir()
+	var running []*exec.Cmd
+	for range processes {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHammerKV$")
+		cmd.Env = append(os.Environ(), "WHARF_TEST_HAMMER_KV="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		running = append(running, cmd)
+	}
+	for _, cmd := range running {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "guest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f kvFile
+	if err := json.Unmarshal(raw, &f); err != nil || len(f.Entries) != processes*sessions*rounds {
+		t.Errorf("%d entries, %v; want %d", len(f.Entries), err, processes*sessions*rounds)
+	}
+}
+
+func hammer(t *testing.T, dir string, sessions, rounds int) {
+	patient := strings.ReplaceAll(guestManifest, "200ms", "30s")
+	e := load(t, openKV(t, dir), "guest", patient, all(t, nil))
+	done := make(chan bool)
+	for i := range sessions {
+		s := joinExtension(t, e, &journal{})
+		go func() {
+			for n := range rounds {
+				key := strconv.Itoa(os.Getpid()) + "." + strconv.Itoa(i) + "." + strconv.Itoa(n)
+				if got := operate(t, s, "kv.set", `{"key":"`+key+`","value":1}`); got != "0{}" {
+					t.Error(got)
+				}
+			}
+			done <- true
+		}()
+	}
+	for range sessions {
+		<-done
+	}
+}

@@ -1,0 +1,169 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/engine/tool"
+)
+
+// Session is an extension's part in one session of the engine. It is the
+// session's hook, and gives its tools. Its methods may be called from several
+// goroutines; calls into its one instance wait for each other.
+type Session struct {
+	extension *Extension
+	record    func(session.Event) error
+	slot      chan struct{} // held by whoever uses instance or closed
+	instance  *instance     // nil until a call needs it
+	closed    bool
+	calls     sync.WaitGroup // tool calls with an instance of their own
+}
+
+var _ hook.Hook = (*Session)(nil)
+
+// Session joins a session. record writes an event to the session's log and
+// must be safe for concurrent use; its error fails the guest's call. A first
+// instance is made now, so that an extension that cannot start is found out:
+// the error is a [*LoadError]. Close the Session with the session.
+func (e *Extension) Session(ctx context.Context, record func(session.Event) error) (*Session, error) {
+	s := &Session{extension: e, record: record, slot: make(chan struct{}, 1)}
+	x, err := e.instantiate(ctx, record)
+	if err != nil {
+		return nil, &LoadError{Name: e.Manifest.Name, Manifest: e.Manifest, Err: err}
+	}
+	if e.sharesInstance() {
+		s.instance = x
+	} else {
+		x.close() // each call makes its own
+	}
+	return s, nil
+}
+
+// sharesInstance reports whether anything runs in the session's instance.
+func (e *Extension) sharesInstance() bool {
+	for _, t := range e.Manifest.Tools {
+		if t.PerSession {
+			return true
+		}
+	}
+	return len(e.Manifest.Hooks) > 0
+}
+
+// Close waits for calls that still run and frees the instance. Calls after it
+// fail.
+func (s *Session) Close() {
+	s.slot <- struct{}{}
+	s.closed = true
+	if s.instance != nil {
+		s.instance.close()
+	}
+	<-s.slot
+	s.calls.Wait()
+}
+
+// Name returns the extension's name.
+func (s *Session) Name() string { return s.extension.Manifest.Name }
+
+// Handles says whether and how the extension handles p.
+func (s *Session) Handles(p hook.Point) (hook.Handling, bool) {
+	h, ok := s.extension.Manifest.Hooks[p]
+	return h, ok
+}
+
+// Call asks the extension at p. The answer is the guest's own bytes, UTF-8
+// and valid until the next call. An error says how the guest failed; if ctx
+// ended, it is ctx's cause.
+func (s *Session) Call(ctx context.Context, p hook.Point, payload []byte) ([]byte, error) {
+	handling, ok := s.Handles(p)
+	if !ok {
+		return nil, nil
+	}
+	var answer []byte
+	err := s.within(ctx, handling.Timeout, func(limit time.Duration, x *instance) (err error) {
+		answer, err = x.invoke(ctx, string(p), limit, payload)
+		return err
+	})
+	return answer, err
+}
+
+// Tools returns the extension's tools. They may be called side by side.
+func (s *Session) Tools() []tool.Tool {
+	var tools []tool.Tool
+	for _, t := range s.extension.Manifest.Tools {
+		tools = append(tools, &guestTool{session: s, manifest: t})
+	}
+	return tools
+}
+
+var errClosed = errors.New("the session is closed")
+
+// within runs use on the session's instance as soon as no other call does,
+// and tells it how much of limit the wait left.
+func (s *Session) within(ctx context.Context, limit time.Duration, use func(time.Duration, *instance) error) error {
+	limit, err := s.acquire(ctx, limit)
+	if err != nil {
+		return err
+	}
+	defer func() { <-s.slot }()
+	if s.closed {
+		return errClosed
+	}
+	if !s.instance.usable() { // the last call broke it
+		if s.instance, err = s.extension.instantiate(ctx, s.record); err != nil {
+			return err
+		}
+	}
+	return use(limit, s.instance)
+}
+
+func (s *Session) acquire(ctx context.Context, limit time.Duration) (time.Duration, error) {
+	select {
+	case s.slot <- struct{}{}:
+		return limit, nil
+	default:
+	}
+	begin := time.Now()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case s.slot <- struct{}{}:
+		return max(limit-time.Since(begin), time.Nanosecond), nil
+	case <-timer.C:
+		return 0, errors.New("another call of this extension was running all the time")
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// alone runs use on an instance that is made for it.
+func (s *Session) alone(ctx context.Context, use func(*instance) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.calls.Done()
+	x, err := s.extension.instantiate(ctx, s.record)
+	if err != nil {
+		return err
+	}
+	defer x.close()
+	return use(x)
+}
+
+// enter counts a call that Close waits for.
+func (s *Session) enter(ctx context.Context) error {
+	select {
+	case s.slot <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-s.slot }()
+	if s.closed {
+		return errClosed
+	}
+	s.calls.Add(1)
+	return nil
+}

@@ -1,0 +1,2 @@
+;; A program.
+(module (memory (export "memory") 1) (func (export "_start")))
