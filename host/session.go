@@ -26,10 +26,14 @@ type Session struct {
 var _ hook.Hook = (*Session)(nil)
 
 // Session joins a session. record writes an event to the session's log and
-// must be safe for concurrent use; its error fails the guest's call. A first
+// must be safe for concurrent use; its error fails the guest's call; nil drops
+// what is recorded. A first
 // instance is made now, so that an extension that cannot start is found out:
 // the error is a [*LoadError]. Close the Session with the session.
 func (e *Extension) Session(ctx context.Context, record func(session.Event) error) (*Session, error) {
+	if record == nil {
+		record = func(session.Event) error { return nil }
+	}
 	s := &Session{extension: e, record: record, slot: make(chan struct{}, 1)}
 	x, err := e.instantiate(ctx, record)
 	if err != nil {

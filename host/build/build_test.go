@@ -1,0 +1,240 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	guestsdk "github.com/wharf-agent/wharf/guest-sdk"
+	"github.com/wharf-agent/wharf/host"
+)
+
+const manifestText = `name = "x"
+version = "0.1.0"
+abi = 1
+
+[hooks.before_execute_tool]
+`
+
+const watText = `(module (memory (export "memory") 1)
+  (func (export "wharf_v1_alloc") (param i32) (result i32) (i32.const 1024))
+  (func (export "before_execute_tool") (param i32 i32) (result i64) (i64.const 0)))`
+
+const cText = `typedef unsigned int u32; typedef unsigned long long u64;
+static unsigned char buffer[4096];
+__attribute__((export_name("wharf_v1_alloc"))) u32 alloc(u32 n) { return n <= sizeof buffer ? (u32)buffer : 0; }
+__attribute__((export_name("before_execute_tool"))) u64 hook(u32 p, u32 n) { return (void)p, (void)n, 0; }
+`
+
+const goText = `package main
+
+import wharf "github.com/wharf-agent/wharf/guest-sdk/go"
+
+func init() {
+	wharf.BeforeExecuteTool(func(c wharf.ToolCall) wharf.Verdict { return wharf.Deny("no " + c.Tool) })
+}
+
+func main() {}
+`
+
+// folder makes an extension's folder; files alternate name and content.
+func folder(t *testing.T, files ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "a [b]*")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(files); i += 2 {
+		if err := os.WriteFile(filepath.Join(dir, files[i]), []byte(files[i+1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func need(t *testing.T, program, install string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err == nil {
+		return
+	}
+	if os.Getenv("WHARF_TEST_STRICT") == "1" {
+		t.Fatalf("%s is missing: %s", program, install)
+	}
+	t.Skipf("%s is missing: %s", program, install)
+}
+
+func build(t *testing.T, dir string) (*Result, error) {
+	t.Helper()
+	return Extension(t.Context(), Config{Dir: dir, SDK: guestsdk.Go(), Env: os.Environ()})
+}
+
+// Each language gives a module that the host takes, the same each time, and
+// nothing else in the folder.
+func TestLanguages(t *testing.T) {
+	tests := []struct{ name, program, install, file, text string }{
+		{"WebAssembly text", "wat2wasm", "apt install wabt", "x.wat", watText},
+		{"C", "clang", "apt install clang lld", "x.c", cText},
+		{"Go", "go", "get Go", "x.go", goText},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			need(t, tt.program, tt.install)
+			t.Setenv("GOFLAGS", "-race") // must not reach the guest's build
+			t.Setenv("CGO_ENABLED", "1")
+			dir := folder(t, ManifestFile, manifestText, tt.file, tt.text)
+			first, err := build(t, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first.Path != filepath.Join(dir, "x.wasm") || first.Manifest.Name != "x" {
+				t.Errorf("Result %q, %+v", first.Path, first.Manifest)
+			}
+			onDisk, err := os.ReadFile(first.Path)
+			if err != nil || !bytes.Equal(onDisk, first.Wasm) {
+				t.Errorf("the file differs from the result: %v", err)
+			}
+			if files, _ := os.ReadDir(dir); len(files) != 3 {
+				t.Errorf("the folder holds %v", files)
+			}
+			second, err := build(t, folder(t, ManifestFile, manifestText, tt.file, tt.text))
+			if err != nil || !bytes.Equal(first.Wasm, second.Wasm) {
+				t.Errorf("the same source in another folder gives other bytes: %v", err)
+			}
+		})
+	}
+}
+
+// A folder with a go.mod of its own keeps what it says.
+func TestGoModule(t *testing.T) {
+	need(t, "go", "get Go")
+	dir := folder(t, ManifestFile, manifestText, "x.go", strings.Replace(goText, "no \"", "\" + inner.Word", 1),
+		"go.mod", "module example.com/mine\n\ngo 1.24\n")
+	text := strings.Replace(goText, `"no " + c.Tool`, "inner.Word", 1)
+	text = strings.Replace(text, "import ", "import \"example.com/mine/inner\"\nimport ", 1)
+	inner := filepath.Join(dir, "inner")
+	if err := errors.Join(os.Mkdir(inner, 0o700),
+		os.WriteFile(filepath.Join(dir, "x.go"), []byte(text), 0o600),
+		os.WriteFile(filepath.Join(inner, "inner.go"), []byte("package inner\n\nconst Word = \"word\"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := build(t, dir); err != nil {
+		t.Error(err)
+	}
+	if mod, err := os.ReadFile(filepath.Join(dir, "go.mod")); err != nil || strings.Contains(string(mod), "wharf") {
+		t.Errorf("the folder's own go.mod was changed: %s, %v", mod, err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	tests := []struct {
+		name  string
+		files []string
+		want  string
+	}{
+		{"no manifest", []string{"x.wat", watText}, "build extension: open DIR/extension.toml: no such file or directory"},
+		{"a bad manifest", []string{ManifestFile, manifestText + "x = 1\n", "x.wat", watText}, `build extension: DIR/extension.toml: manifest line 6: unknown key "x": there are tools, timeout, on_failure`},
+		{"no sources", []string{ManifestFile, manifestText}, `build extension "x": DIR has no sources: put .go, .c or .wat files beside extension.toml`},
+		{"two languages", []string{ManifestFile, manifestText, "x.c", cText, "x.wat", watText}, `build extension "x": DIR has sources in C and in WebAssembly text: keep one`},
+		{"two modules", []string{ManifestFile, manifestText, "x.wat", watText, "y.wat", watText}, `build extension "x": DIR has 2 .wat files, and a module is one: keep one`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := folder(t, tt.files...)
+			_, err := build(t, dir)
+			if err == nil || strings.ReplaceAll(err.Error(), dir, "DIR") != tt.want {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// What the host would refuse is not written.
+func TestRefusesWhatCannotBeLoaded(t *testing.T) {
+	need(t, "wat2wasm", "apt install wabt")
+	dir := folder(t, ManifestFile, manifestText+"\n[hooks.on_stream]\n", "x.wat", watText)
+	want := `build extension "x": what was built cannot be loaded: manifest line 7: the module has no export on_stream for this hook: export it, or take the hook out`
+	if _, err := build(t, dir); err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 2 {
+		t.Errorf("the folder holds %v", files)
+	}
+}
+
+func TestCompilerTrouble(t *testing.T) {
+	for file, want := range map[string]string{
+		"x.go":  `build extension "x": go is not installed: get Go from https://go.dev/dl`,
+		"x.c":   `build extension "x": wasm-ld is not installed: apt install clang lld`,
+		"x.wat": `build extension "x": wat2wasm is not installed: apt install wabt`,
+	} {
+		dir := folder(t, ManifestFile, manifestText, file, "")
+		_, err := Extension(t.Context(), Config{Dir: dir, SDK: guestsdk.Go(), Env: []string{"PATH=" + t.TempDir()}})
+		if err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+	need(t, "wat2wasm", "apt install wabt")
+	if _, err := build(t, folder(t, ManifestFile, manifestText, "x.wat", "(modul)")); err == nil || !strings.Contains(err.Error(), "x.wat:1:2: error") {
+		t.Errorf("the compiler's own words are lost: %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("changed my mind"))
+	_, err := Extension(ctx, Config{Dir: folder(t, ManifestFile, manifestText, "x.wat", watText), Env: os.Environ()})
+	if err == nil || !strings.HasSuffix(err.Error(), "changed my mind") {
+		t.Errorf("under a cancelled context: %v", err)
+	}
+}
+
+// What the SDK's package is made of is what wharf carries.
+func TestSDKIsWhole(t *testing.T) {
+	onDisk, err := filepath.Glob("../../guest-sdk/go/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	carried, err := fs.Glob(guestsdk.Go(), "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0
+	for _, f := range onDisk {
+		if !strings.HasSuffix(f, "_test.go") {
+			want++
+		}
+	}
+	if len(carried) != want {
+		t.Errorf("wharf carries %v; the SDK has %d files", carried, want)
+	}
+}
+
+// Code and manifest that do not fit stop the extension from starting.
+func TestGoHandlerThatIsNotDeclared(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a Go guest")
+	}
+	need(t, "go", "get Go")
+	text := strings.Replace(goText, "func main", "func init() { wharf.OnStream(func([]byte) {}) }\n\nfunc main", 1)
+	r, err := build(t, folder(t, ManifestFile, manifestText, "x.go", text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open(host.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	e, err := h.LoadBytes(t.Context(), "x.wasm", r.Wasm, host.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.Session(t.Context(), nil)
+	want := ": panic: wharf: the code handles on_stream, and extension.toml has no [hooks.on_stream]"
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got  %v\nwant …%s", err, want)
+	}
+}
