@@ -104,7 +104,7 @@ func (a *assembler) piece(d callDelta, whole bool) error {
 	call := a.find(d)
 	if whole || call == nil {
 		if len(a.calls) == maxCalls {
-			return malformed(fmt.Sprintf("the reply makes more than %d tool calls", maxCalls), "")
+			return malformed(fmt.Sprintf("the reply makes more than %d tool calls", maxCalls), "try again")
 		}
 		call = &openCall{}
 		a.calls = append(a.calls, call)

@@ -169,7 +169,7 @@ func excerpt(s string) string {
 	}, s[:min(len(s), maxErrorBody)])
 	runes := []rune(strings.Join(strings.Fields(s), " "))
 	if len(runes) > 500 {
-		return string(runes[:500]) + "…"
+		return strings.TrimSpace(string(runes[:500])) + "…"
 	}
 	return string(runes)
 }

@@ -52,6 +52,7 @@ func FuzzReply(f *testing.F) {
 		f.Add([]byte(c.body()))
 	}
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"\xf0\x9f\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"\x9a\x80\"}}]}\n\n"))
+	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"s\":\"\xff\",\"function\":{\"name\":\"f\"}}]},\"finish_reason\":\"stop\"}]}\n\n"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		finished := false
 		_, watch := watchIdle(t.Context(), defaultIdle)

@@ -357,11 +357,45 @@ func TestRepliesHaveAnEnd(t *testing.T) {
 	}
 }
 
+func TestErrorBodiesHaveAnEnd(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		for err := error(nil); err == nil; {
+			_, err = io.WriteString(w, strings.Repeat("boom ", 10_000))
+		}
+	}))
+	defer server.Close()
+	want := "status 500: " + strings.TrimSpace(strings.Repeat("boom ", 100)) + "…: the fault is the server's: try again later"
+	if err := streamError(t.Context(), newProvider(t, server.URL)); err == nil || err.Error() != want {
+		t.Errorf("Stream error = %v\nwant %s", err, want)
+	}
+}
+
+// Whatever names the key, the error that a caller gets does not.
+func TestNoErrorHoldsTheKey(t *testing.T) {
+	p, err := New(Config{BaseURL: "http://server.test", APIKey: testKey, HTTPClient: &http.Client{
+		Transport: transport(func(r *http.Request) (*http.Response, error) {
+			return nil, fmt.Errorf("cannot send %v", r.Header)
+		}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err := streamError(t.Context(), p); err != nil; err = errors.Unwrap(err) {
+		if strings.Contains(fmt.Sprintf("%v %+v", err, err), testKey) {
+			t.Errorf("error %v holds the key", err)
+		}
+	}
+}
+
 // One connection serves one request after the other.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	var opened atomic.Int64
+	finished := make(chan struct{})
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, word+finish+"data: [DONE]\n\n")
+		w.(http.Flusher).Flush()
+		<-finished // the body's end comes later, by itself
 	}))
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
@@ -372,8 +406,13 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	defer server.Close()
 	p := newProvider(t, server.URL)
 	for range 5 {
-		if err := streamError(t.Context(), p); err != nil {
-			t.Fatal(err)
+		for d, err := range p.Stream(t.Context(), question) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Finish != "" {
+				finished <- struct{}{}
+			}
 		}
 	}
 	if n := opened.Load(); n != 1 {

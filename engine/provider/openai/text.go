@@ -11,7 +11,7 @@ import (
 // text is a string of a server's JSON as bytes. Unlike a Go string that
 // encoding/json made, it keeps what a server tore apart between two deltas: half
 // a UTF-8 sequence as it is, and half a surrogate pair as three bytes in the
-// manner of UTF-8. A [joiner] puts the halves together.
+// manner of UTF-8. [repair] and [joiner] put the halves together.
 type text []byte
 
 // UnmarshalJSON takes a string, null, a number, or a list of parts that have a
@@ -93,16 +93,10 @@ func hex4(digits []byte) rune {
 	return rune(n)
 }
 
-// appendUnit appends a code unit of UTF-16. A low surrogate melts with a high
-// one before it.
+// appendUnit appends a code unit of UTF-16; half a surrogate pair as itself.
 func appendUnit(out []byte, unit rune) []byte {
 	if !utf16.IsSurrogate(unit) {
 		return utf8.AppendRune(out, unit)
-	}
-	if high, ok := trailingHigh(out); ok {
-		if r := utf16.DecodeRune(high, unit); r != utf8.RuneError {
-			return utf8.AppendRune(out[:len(out)-3], r)
-		}
 	}
 	return append(out, 0xe0|byte(unit>>12), 0x80|byte(unit>>6)&0xbf, 0x80|byte(unit)&0x3f)
 }
@@ -115,12 +109,10 @@ func surrogateAt(b []byte) (rune, bool) {
 	return 0xd000 | rune(b[1]&0x3f)<<6 | rune(b[2]&0x3f), true
 }
 
-func trailingHigh(b []byte) (rune, bool) {
-	if len(b) < 3 {
-		return 0, false
-	}
-	unit, ok := surrogateAt(b[len(b)-3:])
-	return unit, ok && unit < 0xdc00
+// endsHigh reports whether b ends with the first half of a surrogate pair.
+func endsHigh(b []byte) bool {
+	unit, ok := surrogateAt(b[max(len(b)-3, 0):])
+	return ok && unit < 0xdc00
 }
 
 // joiner turns the pieces of a text into whole characters.
@@ -144,7 +136,7 @@ func (j *joiner) flush() string {
 
 // unfinished counts the bytes at the end of b that the next piece may complete.
 func unfinished(b []byte) int {
-	if _, ok := trailingHigh(b); ok {
+	if endsHigh(b) {
 		return 3
 	}
 	for n := 1; n <= min(3, len(b)); n++ {
