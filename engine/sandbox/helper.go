@@ -52,9 +52,9 @@ func Init() {
 	sealDescriptors()
 	switch os.Args[0] {
 	case monitorName:
-		os.Exit(monitor())
+		syscall.Exit(monitor()) // at once: nothing of Go's is left to do, and the command's caller waits
 	case confinerName:
-		os.Exit(confine())
+		syscall.Exit(confine())
 	}
 	initCalled.Store(true)
 }

@@ -1,0 +1,184 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// attempt is what a probe does inside a sandbox.
+func attempt(name string, args []string) int {
+	switch name {
+	case "hold":
+		return hold(args[0])
+	case "dial":
+		dial(args[0], args[1])
+	case "truncate":
+		truncateAll(args[0])
+	case "calls":
+		calls()
+	case "privileges":
+		privileges()
+	case "descriptors":
+		descriptors()
+	case "loopback":
+		loopback()
+	case "signal":
+		pid, _ := strconv.Atoi(args[0])
+		tell("signal", unix.Kill(pid, 0))
+		tell("group", unix.Kill(0, 0))
+	case "run":
+		return runAndHang(Rung(args[0]), args[1])
+	default:
+		fmt.Println("unknown probe", name)
+		return 2
+	}
+	return 0
+}
+
+// hold locks a file and stays, whatever it is asked.
+func hold(path string) int {
+	signal.Ignore(unix.SIGTERM, unix.SIGHUP, unix.SIGINT)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+	}
+	tell("hold", err)
+	for err == nil {
+		time.Sleep(time.Hour)
+	}
+	return 1
+}
+
+func dial(network, address string) {
+	conn, err := net.DialTimeout(network, address, 2*time.Second)
+	if err == nil {
+		_, err = conn.Write([]byte("out"))
+	}
+	tell("dial", err)
+}
+
+// truncateAll tries every way to empty a file that may only be read.
+func truncateAll(path string) {
+	tell("truncate", unix.Truncate(path, 0))
+	for name, mode := range map[string]int{"read": unix.O_RDONLY, "neither": unix.O_ACCMODE, "write": unix.O_WRONLY} {
+		_, err := unix.Open(path, mode|unix.O_TRUNC, 0)
+		tell(name, err)
+	}
+	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_TRUNC}
+	_, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+	tell("openat2", err)
+}
+
+// calls makes system calls that the filter answers.
+func calls() {
+	var zero [256]byte
+	raw := func(name string, number uintptr, a, b, c uintptr) {
+		_, _, errno := unix.Syscall(number, a, b, c)
+		if errno == 0 {
+			fmt.Println(name, "ok")
+			return
+		}
+		fmt.Println(name, unix.ErrnoName(errno))
+	}
+	at := uintptr(unsafe.Pointer(&zero))
+	raw("io_uring_setup", unix.SYS_IO_URING_SETUP, 1, at, 0)
+	raw("clone3", unix.SYS_CLONE3, 0, 0, 0)
+	raw("clone", unix.SYS_CLONE, unix.CLONE_NEWUSER|uintptr(unix.SIGCHLD), 0, 0)
+	raw("unshare", unix.SYS_UNSHARE, unix.CLONE_NEWUSER, 0, 0)
+	raw("setns", unix.SYS_SETNS, 0, 0, 0)
+	raw("keyctl", unix.SYS_KEYCTL, 0, 0, 0)
+	for _, s := range []struct {
+		name             string
+		domain, typ, how uintptr
+	}{
+		{"inet", unix.AF_INET, unix.SOCK_STREAM, 0}, {"inet6", unix.AF_INET6, unix.SOCK_DGRAM, 0},
+		{"unix", unix.AF_UNIX, unix.SOCK_STREAM, 0}, {"vsock", unix.AF_VSOCK, unix.SOCK_STREAM, 0},
+		{"alg", unix.AF_ALG, unix.SOCK_SEQPACKET, 0}, {"packet", unix.AF_PACKET, unix.SOCK_DGRAM, 0},
+		{"route", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE},
+		{"audit", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT},
+	} {
+		raw("socket "+s.name, unix.SYS_SOCKET, s.domain, s.typ, s.how)
+	}
+	for name, typ := range map[string]int{"stream": unix.SOCK_STREAM, "datagram": unix.SOCK_DGRAM, "raw": unix.SOCK_RAW, "packet": unix.SOCK_SEQPACKET} {
+		_, err := unix.Socketpair(unix.AF_UNIX, typ|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			fmt.Println("pair", name, "ok")
+			continue
+		}
+		fmt.Println("pair", name, unix.ErrnoName(err.(unix.Errno)))
+	}
+}
+
+// privileges tells what this process has of them.
+func privileges() {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData
+	if err := unix.Capget(&header, &caps[0]); err != nil {
+		tell("capget", err)
+	}
+	bounding := 0
+	for c := range uintptr(64) {
+		if r, _, errno := unix.Syscall(unix.SYS_PRCTL, unix.PR_CAPBSET_READ, c, 0); errno == 0 && r == 1 {
+			bounding++
+		}
+	}
+	noNew, _ := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	fmt.Println("effective", caps[0].Effective, caps[1].Effective, "permitted", caps[0].Permitted, caps[1].Permitted)
+	fmt.Println("bounding", bounding, "nonew", noNew)
+}
+
+// descriptors lists what is open besides the three streams and what Go's own
+// runtime opens for itself.
+func descriptors() {
+	for fd := 3; fd < 1024; fd++ {
+		var st unix.Stat_t
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if err == nil && flags&unix.FD_CLOEXEC == 0 && unix.Fstat(fd, &st) == nil {
+			fmt.Println("open", fd)
+		}
+	}
+	_, err := unix.IoctlGetTermios(0, unix.TCGETS)
+	fmt.Println("terminal", err == nil)
+	tty, err := os.Open("/dev/tty")
+	fmt.Println("controlling terminal", tty != nil && err == nil)
+}
+
+// loopback is a server and its client in one run.
+func loopback() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err == nil {
+		go func() { _, _ = l.Accept() }()
+		_, err = net.Dial("tcp", l.Addr().String())
+	}
+	tell("loopback", err)
+}
+
+// runAndHang is a supervisor that a test kills: it runs a command that holds a
+// lock, and waits for it.
+func runAndHang(rung Rung, workspace string) int {
+	program, err := os.Executable()
+	if err != nil {
+		return 2
+	}
+	s, err := New(Config{Workspace: workspace, Roots: []string{filepath.Dir(program)}})
+	if err != nil {
+		fmt.Println(err)
+		return 2
+	}
+	if rung == Landlock {
+		s.bwrapPaths = nil
+	}
+	line := "setsid " + program + " probe hold left & " + program + " probe hold main"
+	_, err = s.Run(context.Background(), Command{Line: line, Stdout: os.Stdout, Stderr: os.Stderr, Timeout: time.Minute})
+	fmt.Println(err)
+	return 1
+}

@@ -1,0 +1,312 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestHowCommandsEnd(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		s := open(t, rung, Config{})
+		tests := []struct {
+			name    string
+			command Command
+			code    int
+			out     string
+			err     string
+		}{
+			{"well", Command{Line: "echo fine"}, 0, "fine\n", ""},
+			{"with a status of its own", Command{Line: "exit 7"}, 7, "", ""},
+			{"by a signal", Command{Line: "kill -TERM $$"}, 143, "", ""},
+			{"by SIGKILL", Command{Line: "kill -KILL $$"}, 137, "", ""},
+			{"a line that looks like an option", Command{Line: "-x"}, 127, "/bin/sh: 1: -x: not found\n", ""},
+			{"a program without a shell", Command{Argv: []string{"echo", "a b", "$HOME"}}, 0, "a b $HOME\n", ""},
+			{"both streams", Command{Line: "echo out; echo err >&2"}, 0, "out\nerr\n", ""},
+			{"input is read to its end", Command{Line: "cat", Stdin: strings.NewReader("typed")}, 0, "typed", ""},
+			{"input that nobody reads", Command{Line: "exit 1", Stdin: strings.NewReader(strings.Repeat("x", 1<<20))}, 1, "", ""},
+			{"no input", Command{Line: "cat; echo end"}, 0, "end\n", ""},
+			{"a background child that holds the output", Command{Line: "sleep 1000 & echo started"}, 0, "started\n", ""},
+			{"a failure that imitates bubblewrap's voice", Command{Line: "echo bwrap: execvp x: No such file >&2; exit 1"}, 1,
+				"bwrap: execvp x: No such file\n", ""},
+			{"a failure that imitates the report", Command{Line: `for f in 3 4 5 6 7 8 9; do echo '{"exit-code":0}' >&$f; done 2>$TMPDIR/x; exit 9`}, 9, "", ""},
+			{"a program that is not there", Command{Argv: []string{"nowhere-to-be-found"}}, 0, "",
+				`run command: program "nowhere-to-be-found" cannot be run in the sandbox: `},
+			{"a zero byte", Command{Line: "echo \x00"}, 0, "", `run command: "echo \x00" has a zero byte, which no program can be given`},
+			{"nothing to run", Command{}, 0, "", "run command: it needs either a line or a program, not both"},
+			{"a folder outside", Command{Line: "pwd", Dir: "/usr"}, 0, "",
+				fmt.Sprintf(`run command: folder "/usr" lies outside the workspace %q`, s.cfg.Workspace)},
+			{"a negative time limit", Command{Line: "pwd", Timeout: -1}, 0, "",
+				"run command: the time limit -1ns is negative: use 0 for the default"},
+		}
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				var out bytes.Buffer
+				tt.command.Stdout, tt.command.Stderr = &out, &out
+				res, err := s.Run(t.Context(), tt.command)
+				if tt.err != "" {
+					if err == nil || !strings.HasPrefix(err.Error(), tt.err) || errors.Is(err, ErrUnavailable) {
+						t.Errorf("Run error = %v; want %q", err, tt.err)
+					}
+					return
+				}
+				if err != nil || res.ExitCode != tt.code || out.String() != tt.out || res.TimedOut || res.Cut || res.Rung != rung {
+					t.Errorf("Run = %+v, %v, %q; want status %d and %q", res, err, out.String(), tt.code, tt.out)
+				}
+				if res.Duration <= 0 || res.Duration > 30*time.Second {
+					t.Errorf("Duration = %v", res.Duration)
+				}
+			})
+		}
+	})
+}
+
+func TestDir(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		ws := folder(t)
+		write(t, filepath.Join(ws, "sub", "f"), "")
+		s := open(t, rung, Config{Workspace: ws})
+		for _, dir := range []string{"sub", filepath.Join(ws, "sub")} {
+			var out bytes.Buffer
+			if _, err := s.Run(t.Context(), Command{Line: "pwd; ls", Dir: dir, Stdout: &out}); err != nil || out.String() != ws+"/sub\nf\n" {
+				t.Errorf("in %q: %q, %v", dir, out.String(), err)
+			}
+		}
+	})
+}
+
+// Detached processes end with the command, however they got away from it.
+func TestNothingOutlivesTheCommand(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		s := open(t, rung, Config{})
+		lock := filepath.Join(s.cfg.Workspace, "lock")
+		for _, how := range []string{"%s &", "setsid %s &", "nohup %s &", "(setsid setsid sh -c '%s & wait' &)"} {
+			t.Run(how, func(t *testing.T) {
+				_ = os.Remove(lock)
+				out, res := sh(t, s, fmt.Sprintf(how, probe(t, "hold", "lock"))+"\nuntil test -s nothing -o -e lock; do :; done; exit 4")
+				if res.ExitCode != 4 {
+					t.Errorf("status %d:\n%s", res.ExitCode, out)
+				}
+				if !isFree(t, lock) {
+					t.Error("a process still holds the lock after the run")
+				}
+			})
+		}
+	})
+}
+
+func TestTimeLimit(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		s := open(t, rung, Config{})
+		t.Run("a command that asks to be ended nicely", func(t *testing.T) {
+			var out bytes.Buffer
+			res, err := s.Run(t.Context(), Command{
+				Line: "trap 'echo bye; exit 9' TERM; echo on; sleep 1000 & wait", Stdout: &out, Timeout: 500 * time.Millisecond,
+			})
+			if err != nil || !res.TimedOut || res.ExitCode != 9 || out.String() != "on\nbye\n" || res.Duration > grace {
+				t.Errorf("Run = %+v, %v, %q", res, err, out.String())
+			}
+		})
+		t.Run("a tree that will not end", func(t *testing.T) {
+			res, err := s.Run(t.Context(), Command{
+				Line:    "setsid " + probe(t, "hold", "one") + " & exec " + probe(t, "hold", "two"),
+				Timeout: time.Second,
+			})
+			if err != nil || !res.TimedOut || res.ExitCode != 137 || res.Duration > 10*time.Second {
+				t.Errorf("Run = %+v, %v", res, err)
+			}
+			for _, lock := range []string{"one", "two"} {
+				if !isFree(t, filepath.Join(s.cfg.Workspace, lock)) {
+					t.Errorf("a process still holds %q", lock)
+				}
+			}
+		})
+	})
+}
+
+func TestCancel(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		s := open(t, rung, Config{})
+		why := errors.New("the user pressed Ctrl-C")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		w := watch("hold ok")
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.Run(ctx, Command{Line: probe(t, "hold", "lock"), Stdout: w})
+			ended <- err
+		}()
+		<-w.seen
+		cancel(why)
+		if err := <-ended; !errors.Is(err, why) {
+			t.Errorf("Run error = %v; want %v", err, why)
+		}
+		if !isFree(t, filepath.Join(s.cfg.Workspace, "lock")) {
+			t.Error("a process still holds the lock after the cancel")
+		}
+		if _, err := s.Run(ctx, Command{Line: "touch ran"}); !errors.Is(err, why) {
+			t.Errorf("Run after the cancel = %v; want %v", err, why)
+		}
+		if _, err := os.Stat(filepath.Join(s.cfg.Workspace, "ran")); err == nil {
+			t.Error("a command ran after the cancel")
+		}
+	})
+}
+
+// kill -9 of Wharf itself ends all that it had started.
+func TestSupervisorKilled(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		ws := folder(t)
+		w := watch("hold ok\nhold ok\n")
+		cmd := exec.Command(self(t), "probe", "run", string(rung), ws)
+		cmd.Stdout, cmd.Stderr = w, os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-w.seen:
+		case <-time.After(20 * time.Second):
+			t.Errorf("the supervisor said only %q", w.all)
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		waitFree(t, filepath.Join(ws, "main"))
+		waitFree(t, filepath.Join(ws, "left"))
+		_ = cmd.Wait()
+	})
+}
+
+// A writer that blocks for ever does not block Run for ever.
+func TestWriterThatBlocks(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		t.Parallel()
+		s := open(t, rung, Config{})
+		r, w := io.Pipe()
+		t.Cleanup(func() { _ = r.Close() })
+		res, err := s.Run(t.Context(), Command{Line: "echo unread", Stdout: w})
+		if err != nil || !res.Cut || res.ExitCode != 0 {
+			t.Errorf("Run = %+v, %v; want the output to be cut", res, err)
+		}
+	})
+}
+
+func TestWriterThatFails(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		r, w := io.Pipe()
+		_ = r.Close()
+		res, err := open(t, rung, Config{}).Run(t.Context(), Command{Line: "head -c 1000000 /dev/zero; echo $? >&2; exit 5", Stdout: w})
+		if err != nil || res.Cut || res.ExitCode != 5 {
+			t.Errorf("Run = %+v, %v; want the command undisturbed", res, err)
+		}
+	})
+}
+
+func TestAllOutputArrives(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		var out, errs bytes.Buffer
+		_, err := open(t, rung, Config{}).Run(t.Context(), Command{
+			Line: "head -c 3000000 /dev/zero & head -c 2000000 /dev/zero >&2; wait", Stdout: &out, Stderr: &errs,
+		})
+		if err != nil || out.Len() != 3000000 || errs.Len() != 2000000 {
+			t.Errorf("%d and %d bytes arrived, %v", out.Len(), errs.Len(), err)
+		}
+	})
+}
+
+func TestHammerRun(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		s := open(t, rung, Config{})
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				for n := range 3 {
+					var out bytes.Buffer
+					want := fmt.Sprintf("%d %d\n", i, n)
+					res, err := s.Run(t.Context(), Command{Line: "sleep 1000 & echo " + want, Stdout: &out})
+					if err != nil || res.ExitCode != 0 || out.String() != want {
+						t.Errorf("Run = %+v, %v, %q; want %q", res, err, out.String(), want)
+					}
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// The private folders of a run are gone after it, whatever it did to them.
+func TestScratchIsRemoved(t *testing.T) {
+	need(t, landlockVersion() > 0, "this kernel has no Landlock: boot one with CONFIG_SECURITY_LANDLOCK")
+	temp := folder(t)
+	t.Setenv("TMPDIR", temp)
+	outside := write(t, filepath.Join(folder(t), "kept"), "")
+	s := open(t, Landlock, Config{})
+	sh(t, s, "mkdir -p $HOME/a/b; touch $HOME/a/b/c; ln -s "+outside+" $HOME/a/l; chmod 0 $HOME/a/b $HOME/a $HOME")
+	if left, err := os.ReadDir(temp); len(left) != 0 || err != nil {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnconfined(t *testing.T) {
+	t.Setenv("WHARF_TEST_TOKEN", canary)
+	ws, outside := folder(t), write(t, filepath.Join(folder(t), "f"), "seen\n")
+	s, err := New(Config{Workspace: ws, None: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, res := sh(t, s, "cat "+outside+"; env; sleep 1000 & exit 3")
+	if !has(out, "seen") || strings.Contains(out, canary) || res.ExitCode != 3 || res.Rung != Unconfined {
+		t.Errorf("Run = %+v:\n%s", res, out)
+	}
+	if s.Notice() != "" || !strings.Contains(s.Explain(t.Context()), "not confined at all") {
+		t.Errorf("Explain:\n%s", s.Explain(t.Context()))
+	}
+	_, err = s.Run(t.Context(), Command{Argv: []string{"nowhere-to-be-found"}})
+	if want := `run command: program "nowhere-to-be-found" cannot be run in the sandbox: not found on its PATH`; err == nil || err.Error() != want {
+		t.Errorf("Run error = %v; want %q", err, want)
+	}
+}
+
+// What an agent does all day works in the sandbox.
+func TestGit(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		_, err := exec.LookPath("git")
+		need(t, err == nil, "git is not installed: apt install git")
+		s := open(t, rung, Config{})
+		out, res := sh(t, s, "echo a > a && git init -q . && git add a && git commit -qm first && git status --short && git log --format=%s")
+		if out != "first\n" || res.ExitCode != 0 {
+			t.Errorf("Run = %+v:\n%s", res, out)
+		}
+	})
+}
+
+func TestGoBuild(t *testing.T) {
+	_, err := exec.LookPath("go")
+	need(t, err == nil, "the go command is not on PATH")
+	cache := folder(t) // one for all: a cold one costs half a minute
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		for _, profile := range []Profile{WorkspaceWrite, ReadOnly} {
+			ws := folder(t)
+			write(t, filepath.Join(ws, "go.mod"), "module tiny\n\ngo 1.24\n")
+			write(t, filepath.Join(ws, "tiny.go"), "package main\n\nfunc main() { println(answer()) }\n\nfunc answer() int { return 42 }\n")
+			write(t, filepath.Join(ws, "tiny_test.go"), "package main\n\nimport \"testing\"\n\nfunc TestAnswer(t *testing.T) { if answer() != 42 { t.Fail() } }\n")
+			s := open(t, rung, Config{Workspace: ws, CacheDir: cache, Profile: profile})
+			out, res := sh(t, s, "go test . && go build -o $TMPDIR/tiny . && $TMPDIR/tiny")
+			if lines := strings.Split(out, "\n"); res.ExitCode != 0 || !slices.Contains(lines, "42") || !strings.HasPrefix(out, "ok") {
+				t.Errorf("%s: Run = %+v:\n%s", profile, res, out)
+			}
+		}
+	})
+}
