@@ -52,7 +52,7 @@ func (b bwrap) gaps() []string {
 	if b.noNested {
 		return nil
 	}
-	return []string{"this kernel lets bubblewrap not forbid nested user namespaces: the system call filter alone does"}
+	return []string{"this bubblewrap or kernel cannot forbid nested user namespaces: the system call filter alone does"}
 }
 
 // The descriptors of bubblewrap, from 3 on in the order of launch.files. What

@@ -1,0 +1,146 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fakeBwrap makes a bubblewrap that fails as a system that forbids user
+// namespaces makes the real one fail.
+func fakeBwrap(t *testing.T) string {
+	t.Helper()
+	path := write(t, filepath.Join(folder(t), "bwrap"), "#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
+	if err := os.Chmod(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLadder(t *testing.T) {
+	const reason = "setting up uid map: Permission denied"
+	fake := fakeBwrap(t)
+	none := func() int { return 0 }
+	tests := []struct {
+		name     string
+		bwrap    []string
+		landlock func() int
+		require  Rung
+		rung     Rung
+		notice   string
+		err      string
+	}{
+		{"without bubblewrap it is Landlock, and said once", nil, landlockVersion, "", Landlock,
+			`Sandbox: bubblewrap is not installed; using the weaker Landlock mode (see "wharf doctor"). Install bubblewrap for the full one.`, ""},
+		{"a bubblewrap that may not is Landlock too", []string{fake}, landlockVersion, "", Landlock,
+			`Sandbox: bubblewrap does not work here (` + reason + `); using the weaker Landlock mode (see "wharf doctor").`, ""},
+		{"without both nothing runs", nil, none, "", "", "",
+			"Sandbox unavailable: bubblewrap is not installed and this kernel has no Landlock. " +
+				"Install bubblewrap (apt install bubblewrap). The command was not run."},
+		{"without Landlock a bubblewrap that may not is explained", []string{fake}, none, "", "", "",
+			"Sandbox unavailable: this system does not let bubblewrap create user namespaces (" + reason +
+				`). On Ubuntu 24.04 and later add the AppArmor profile shown by "wharf doctor". The command was not run.`},
+		{"required and missing", nil, landlockVersion, Bubblewrap, "", "",
+			`Sandbox unavailable: bubblewrap is not installed and the configuration requires it (sandbox.require = "bwrap"). ` +
+				"Install bubblewrap (apt install bubblewrap). The command was not run."},
+		{"required and not allowed", []string{fake}, landlockVersion, Bubblewrap, "", "",
+			"Sandbox unavailable: this system does not let bubblewrap create user namespaces (" + reason +
+				`). On Ubuntu 24.04 and later add the AppArmor profile shown by "wharf doctor". The command was not run.`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			need(t, tt.rung != Landlock || landlockVersion() > 0, "this kernel has no Landlock: boot one with CONFIG_SECURITY_LANDLOCK")
+			ws := folder(t)
+			s, err := New(Config{Workspace: ws, Require: tt.require})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.bwrapPaths, s.landlock = tt.bwrap, tt.landlock
+			res, err := s.Run(t.Context(), Command{Line: "touch ran"})
+			if tt.err != "" {
+				if !errors.Is(err, ErrUnavailable) || err.Error() != tt.err {
+					t.Errorf("Run error = %v; want %q", err, tt.err)
+				}
+				if !strings.Contains(s.Explain(t.Context()), tt.err) {
+					t.Errorf("Explain does not say why:\n%s", s.Explain(t.Context()))
+				}
+			} else if err != nil || res.Rung != tt.rung || s.Notice() != tt.notice {
+				t.Errorf("Run = %+v, %v; notice %q; want %q, %q", res, err, s.Notice(), tt.rung, tt.notice)
+			}
+			if _, err := os.Stat(filepath.Join(ws, "ran")); (err == nil) != (tt.err == "") {
+				t.Errorf("the command's trace: %v", err)
+			}
+		})
+	}
+}
+
+// A program whose main does not begin with Init has nobody to confine by Landlock.
+func TestLandlockNeedsInit(t *testing.T) {
+	initCalled.Store(false)
+	defer initCalled.Store(true)
+	s, err := New(Config{Workspace: folder(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.bwrapPaths, s.landlock = nil, func() int { return 7 }
+	want := "Sandbox unavailable: bubblewrap is not installed and this program cannot use Landlock " +
+		"(its main does not begin with sandbox.Init). Install bubblewrap (apt install bubblewrap). The command was not run."
+	if _, err := s.Run(t.Context(), Command{Line: "true"}); err == nil || err.Error() != want {
+		t.Errorf("Run error = %v; want %q", err, want)
+	}
+}
+
+// A rung, once chosen, stays: a bubblewrap that breaks later is a refusal, not
+// a step down.
+func TestRungStays(t *testing.T) {
+	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
+	s := open(t, Bubblewrap, Config{})
+	by := s.chosen.(bwrap)
+	by.program = fakeBwrap(t)
+	s.chosen = by
+	_, err := s.Run(t.Context(), Command{Line: "touch ran"})
+	want := "Sandbox unavailable: setting up uid map: Permission denied. The command was not run."
+	if !errors.Is(err, ErrUnavailable) || err.Error() != want {
+		t.Errorf("Run error = %v; want %q", err, want)
+	}
+	if _, err := os.Stat(filepath.Join(s.cfg.Workspace, "ran")); err == nil {
+		t.Error("the command was run")
+	}
+}
+
+// Where bubblewrap cannot forbid nested namespaces the filter does, and it is said.
+func TestBwrapWithoutDisableUserns(t *testing.T) {
+	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
+	s := open(t, Bubblewrap, Config{})
+	by := s.chosen.(bwrap)
+	by.noNested = false
+	s.chosen = by
+	if out, _ := sh(t, s, probe(t, "calls")); !has(out, "unshare EPERM") || !has(out, "clone EPERM") || !has(out, "clone3 ENOSYS") {
+		t.Errorf("calls inside:\n%s", out)
+	}
+	if !strings.Contains(s.Explain(t.Context()), "gap          this bubblewrap or kernel cannot forbid nested user namespaces") {
+		t.Errorf("Explain:\n%s", s.Explain(t.Context()))
+	}
+}
+
+func TestExplain(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		t.Setenv("WHARF_TEST_TOKEN", canary)
+		cache := filepath.Join(folder(t), "cache")
+		s := open(t, rung, Config{Profile: ReadOnly, CacheDir: cache})
+		text := s.Explain(t.Context())
+		for _, line := range []string{
+			"confined by  " + string(rung), "profile      read-only", "workspace    " + s.cfg.Workspace + " (read)",
+			"read         /usr", "write        " + cache + " (caches of Go, npm and pip, kept for this workspace)",
+		} {
+			if !has(text, line) {
+				t.Errorf("Explain lacks %q:\n%s", line, text)
+			}
+		}
+		if strings.Contains(text, canary) || strings.Contains(text, "gap ") != (rung == Landlock) {
+			t.Errorf("Explain:\n%s", text)
+		}
+	})
+}
