@@ -1,0 +1,144 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/wharf-agent/wharf/cmd/wharf/internal/cli"
+	"github.com/wharf-agent/wharf/cmd/wharf/internal/quirks"
+	"github.com/wharf-agent/wharf/engine/sandbox"
+)
+
+// The test program is also wharf itself, so that a run is a process of its own.
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	if os.Getenv("WHARF_TEST_AS_WHARF") == "1" {
+		os.Exit(cli.Main())
+	}
+	os.Exit(m.Run())
+}
+
+// TestQuirks runs wharf against what servers get wrong.
+func TestQuirks(t *testing.T) {
+	cases, err := quirks.Load("../quirks/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.Kind+"/"+c.ID, func(t *testing.T) {
+			t.Parallel()
+			play(t, c)
+		})
+	}
+}
+
+// TestServersThatFail: the user is told what happened, and goes on later.
+func TestServersThatFail(t *testing.T) {
+	tests := []struct{ name, reply, told string }{
+		{"it breaks the connection at once", `{"end":"drop"}`, "EOF"},
+		{"it resets the connection in the middle", `{"chunks":[{"delta":{"content":"ha"}}],"end":"reset"}`, "the stream ended before the answer was complete"},
+		{"it refuses the key", `{"status":401,"body":"{\"error\":{\"message\":\"no such key\"}}"}`, "status 401: no such key: check the key in OPENAI_API_KEY"},
+		{"it has had too many requests", `{"status":429,"headers":{"Retry-After":"3600"},"body":"{\"error\":\"slow down\"}"}`, "status 429: slow down"},
+		{"it has a fault", `{"status":500,"body":"boom"}`, "status 500: boom"},
+		{"it is a web page", `{"headers":{"Content-Type":"text/html"},"body":"<html><title>Sign in</title></html>"}`, "Sign in"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			answer := `{"chunks":[{"delta":{"content":"Back."}},{"finish":"stop"}]}`
+			last := "Back."
+			outcome := play(t, quirks.Case{
+				Runs: []quirks.Run{
+					{Prompt: "Hello.", Replies: []json.RawMessage{json.RawMessage(`{"loop":true,` + tt.reply[1:])}},
+					{Prompt: "Again.", Resume: true, Replies: []json.RawMessage{json.RawMessage(answer)}},
+				},
+				Expect: quirks.Expect{Outcome: "success", Exit: []int{0}, Text: &last},
+			})
+			if first := outcome.Runs[0]; first.Exit != 1 || !bytes.Contains(first.Stderr, []byte(tt.told)) {
+				t.Errorf("exit status %d, stderr %q; want 1, and %q", first.Exit, first.Stderr, tt.told)
+			}
+		})
+	}
+}
+
+// TestAServerThatHangs is given up after the idle time-out.
+func TestAServerThatHangs(t *testing.T) {
+	outcome := play(t, quirks.Case{
+		Args: []string{"--set", `idle_timeout="300ms"`},
+		Runs: []quirks.Run{{Prompt: "Hello.", Replies: []json.RawMessage{json.RawMessage(`{"end":"stall","loop":true}`)}}},
+		Expect: quirks.Expect{
+			Outcome: "error", Exit: []int{1}, Reasons: []string{"model_error"}, Told: []string{"the server sent nothing for 300ms"},
+		},
+	})
+	if len(outcome.Requests) == 0 {
+		t.Error("no request came; want one")
+	}
+}
+
+// play runs a case and reports what is wrong with what came of it.
+func play(t *testing.T, c quirks.Case) quirks.Outcome {
+	t.Helper()
+	home, workspace := t.TempDir(), t.TempDir()
+	if err := c.WriteFiles(workspace); err != nil {
+		t.Fatal(err)
+	}
+	server := quirks.NewServer(t, c)
+	outcome := quirks.Outcome{Workspace: workspace}
+	for i, r := range c.Runs {
+		if i > 0 {
+			server.NextRun()
+		}
+		args := []string{"run", "--provider", "openai", "--base-url", server.URL, "--model", "mock", "--output-format", "stream-json"}
+		if r.Resume {
+			args = append(args, "-c")
+		}
+		args = append(append(args, c.Args...), r.Prompt)
+		outcome.Runs = append(outcome.Runs, wharf(t, home, workspace, args))
+	}
+	outcome.Requests = server.Requests()
+	problems := quirks.Check(c, outcome)
+	if len(problems) == 0 {
+		return outcome
+	}
+	for _, r := range outcome.Runs {
+		if bytes.Contains(r.Stdout, []byte("SANDBOX_UNAVAILABLE")) && os.Getenv("WHARF_TEST_STRICT") != "1" {
+			t.Skip("no command can be confined here: apt install bubblewrap")
+		}
+		t.Logf("exit status %d\nstdout:\n%sstderr:\n%s", r.Exit, r.Stdout, r.Stderr)
+	}
+	for _, p := range problems {
+		t.Error(p)
+	}
+	return outcome
+}
+
+// wharf starts wharf as a process of its own and waits for it.
+func wharf(t *testing.T, home, dir string, args []string) quirks.RunOutcome {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, &stdout, &stderr, time.Second
+	cmd.Env = []string{
+		"WHARF_TEST_AS_WHARF=1", "OPENAI_API_KEY=sk-of-the-test", "PATH=" + os.Getenv("PATH"), "HOME=" + home,
+		"XDG_CONFIG_HOME=" + filepath.Join(home, "config"), "XDG_STATE_HOME=" + filepath.Join(home, "state"),
+		"XDG_CACHE_HOME=" + filepath.Join(home, "cache"),
+	}
+	err = cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
+		t.Fatalf("wharf %q: %v\n%s", args, err, stderr.Bytes())
+	}
+	return quirks.RunOutcome{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Exit: cmd.ProcessState.ExitCode()}
+}
