@@ -43,7 +43,7 @@ const (
 	// finishedIdle is how long to wait for token counts and the end mark once
 	// the model has finished: its answer is complete without them.
 	finishedIdle = 5 * time.Second
-	drainIdle    = 50 * time.Millisecond // for the end of the body after the end mark
+	drainIdle    = 100 * time.Millisecond // for the end of the body after the end mark
 )
 
 // Provider is a model behind a Chat Completions server. It may be used by
