@@ -1,0 +1,357 @@
+package extensions_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/engine/tool"
+	"github.com/wharf-agent/wharf/extensions"
+	guestsdk "github.com/wharf-agent/wharf/guest-sdk"
+	"github.com/wharf-agent/wharf/host"
+	"github.com/wharf-agent/wharf/host/build"
+)
+
+func missing(t *testing.T, what, install string) {
+	t.Helper()
+	if os.Getenv("WHARF_TEST_STRICT") == "1" {
+		t.Fatalf("%s is missing: %s", what, install)
+	}
+	t.Skipf("%s is missing: %s", what, install)
+}
+
+// join loads a module and joins a session of it.
+func join(t testing.TB, wasm []byte, o host.Options) *host.Session {
+	t.Helper()
+	h, err := host.Open(host.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	e, err := h.LoadBytes(t.Context(), "x.wasm", wasm, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := e.Session(t.Context(), func(e session.Event) error { t.Logf("%+v", e); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// ask calls a hook with a payload of these keys.
+func ask(t testing.TB, s *host.Session, p hook.Point, payload map[string]any) hook.Verdict {
+	t.Helper()
+	payload["session_id"], payload["turn"], payload["step"] = "s", 1, 1
+	raw, err := json.Marshal(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := s.Call(t.Context(), p, raw)
+	if err != nil {
+		t.Fatalf("%.200s: %v", raw, err)
+	}
+	var v hook.Verdict
+	if len(answer) > 0 {
+		if err := json.Unmarshal(answer, &v); err != nil {
+			t.Fatalf("%s: answer %s: %v", raw, answer, err)
+		}
+	}
+	return v
+}
+
+// lines reads a file of test data: a case a line, without comments. \n in it
+// is a newline, \t a tab.
+func lines(t testing.TB, path string) []string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, line := range strings.Split(string(raw), "\n") {
+		if line != "" && !strings.HasPrefix(line, "## ") {
+			all = append(all, strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(line))
+		}
+	}
+	return all
+}
+
+func execCall(t testing.TB, s *host.Session, command string) hook.Verdict {
+	return ask(t, s, hook.BeforeExecuteTool, map[string]any{
+		"call_id": "c", "tool": "exec", "arguments": map[string]any{"command": command},
+	})
+}
+
+func TestNoRM(t *testing.T) {
+	s := join(t, extensions.NoRM, host.Options{})
+	for _, command := range lines(t, "no-rm/testdata/denied.txt") {
+		if v := execCall(t, s, command); v.Decision != hook.Deny || !strings.HasPrefix(v.Reason, "this guard refuses recursive deletes, and the command has ") {
+			t.Errorf("not denied: %q: %+v", command, v)
+		}
+	}
+	for _, command := range lines(t, "no-rm/testdata/allowed.txt") {
+		if v := execCall(t, s, command); v.Decision != "" || v.Error != "" {
+			t.Errorf("not let pass: %q: %+v", command, v)
+		}
+	}
+}
+
+// Escapes of JSON hide nothing, and a payload that says nothing is a failure.
+func TestNoRMReadsAnyPayload(t *testing.T) {
+	s := join(t, extensions.NoRM, host.Options{})
+	tests := []struct{ name, payload, want string }{
+		{"escaped letters", `{"tool":"exec","arguments":{"command":"\u0072\u006d\u0020-rf x"}}`, `"deny"`},
+		{"in any argument", `{"arguments":{"a":[1,{"b":["ls","rm -r x"]}]},"tool":"exec"}`, `"deny"`},
+		{"behind other keys", `{"x":{"arguments":{}},"y":"}\"","arguments":{"command":"rm -r x"}}`, `"deny"`},
+		{"blanks between", " { \"arguments\" : { \"command\" : \"rm -r x\" } } ", `"deny"`},
+		{"no arguments", `{"tool":"exec"}`, `{"error":"the call has no arguments that can be read"}`},
+		{"no object", `[]`, `{"error":"the call has no arguments that can be read"}`},
+		{"a command without end", `{"arguments":{"command":"rm -r`, `{"error":"the call has no arguments that can be read"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			answer, err := s.Call(t.Context(), hook.BeforeExecuteTool, []byte(tt.payload))
+			if err != nil || !strings.Contains(string(answer), tt.want) {
+				t.Errorf("answer %s, %v; want %s", answer, err, tt.want)
+			}
+		})
+	}
+}
+
+// What is too deep or too large to be judged is refused, not let pass.
+func TestNoRMRefusesWhatItCannotRead(t *testing.T) {
+	s := join(t, extensions.NoRM, host.Options{})
+	for name, command := range map[string]string{
+		"deep":  strings.Repeat("$(", 60) + "rm -rf x" + strings.Repeat(")", 60),
+		"large": strings.Repeat("x", 1<<20+1),
+		"many":  strings.Repeat("cat <<A ", 9),
+	} {
+		if v := execCall(t, s, command); v.Decision != hook.Deny {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+	if v := execCall(t, s, strings.Repeat("ls; ", 2000)); v.Decision != "" {
+		t.Errorf("a long harmless command: %+v", v)
+	}
+}
+
+// Whatever the command, the guard answers.
+func FuzzNoRM(f *testing.F) {
+	for _, file := range []string{"denied", "allowed"} {
+		for _, command := range lines(f, "no-rm/testdata/"+file+".txt") {
+			f.Add(command)
+		}
+	}
+	h, err := host.Open(host.Config{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	e, err := h.LoadBytes(f.Context(), "no-rm", extensions.NoRM, host.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	s, err := e.Session(f.Context(), nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, command string) {
+		before := execCall(t, s, command)
+		if before.Error != "" {
+			t.Errorf("it cannot judge %q: %+v", command, before)
+		}
+		if v := execCall(t, s, "rm -rf x; "+command); v.Decision != hook.Deny {
+			t.Errorf("what follows hides the command: %q: %+v", command, v)
+		}
+	})
+}
+
+func TestRedact(t *testing.T) {
+	s := join(t, extensions.Redact, host.Options{})
+	for _, line := range lines(t, "redact/testdata/cases.txt") {
+		in, want, ok := strings.Cut(line, " => ")
+		if !ok {
+			t.Fatalf("a case without =>: %q", line)
+		}
+		v := ask(t, s, hook.FinalizeContent, map[string]any{"text": in})
+		got := in
+		if raw, replaced := v.Replace["text"]; replaced {
+			if err := json.Unmarshal(raw, &got); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got != want || v.Error != "" {
+			t.Errorf("%q becomes %q (%s)\nwant %q", in, got, v.Error, want)
+		}
+	}
+}
+
+// What is no token comes out as it went in, whatever is in it.
+func FuzzRedact(f *testing.F) {
+	f.Add("a\x00\u2028\"\\ é 😀")
+	h, err := host.Open(host.Config{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	e, err := h.LoadBytes(f.Context(), "redact", extensions.Redact, host.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	s, err := e.Session(f.Context(), nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		text = strings.ToValidUTF8(text, "")
+		v := ask(t, s, hook.FinalizeContent, map[string]any{"text": text + " ghp_0123456789abcdefghij"})
+		var got string
+		if err := json.Unmarshal(v.Replace["text"], &got); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if !strings.Contains(text, "_") && !strings.Contains(text, "-") && !strings.Contains(strings.ToLower(text), "bearer") &&
+			!strings.Contains(text, "A") && !strings.Contains(text, "eyJ") && got != text+" [redacted: GitHub token]" {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	})
+}
+
+func TestCountWords(t *testing.T) {
+	s := join(t, extensions.CountWords, host.Options{})
+	tests := []struct{ text, want string }{
+		{"", "0 words"},
+		{"one", "1 word"},
+		{"  two\twords\n", "2 words"},
+		{"größer als 世界 😀", "4 words"},
+		{"no\u00a0break\u3000ideographic\u2003em\u0085next", "5 words"},
+		{"a\\n \"quoted\" \x01", "3 words"},
+		{strings.Repeat("word ", 100_000), "100000 words"},
+	}
+	for _, tt := range tests {
+		arguments, err := json.Marshal(map[string]string{"text": tt.text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Tools()[0].Run(t.Context(), tool.Call{Name: "count_words", Arguments: arguments})
+		if err != nil || got != (tool.Result{Content: tt.want}) {
+			t.Errorf("count_words(%.30q) = %+v, %v; want %s", tt.text, got, err, tt.want)
+		}
+	}
+	got, err := s.Tools()[0].Run(t.Context(), tool.Call{Name: "count_words", Arguments: []byte(`{"text":3}`)})
+	if err != nil || got != (tool.Result{Content: "count_words needs a text", IsError: true}) {
+		t.Errorf("without a text: %+v, %v", got, err)
+	}
+}
+
+func TestKeepGenerated(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		missing(t, "go", "get Go from https://go.dev/dl")
+	}
+	wasm := rebuild(t, "keep-generated")
+	s := join(t, wasm, host.Options{})
+	edit := func(s *host.Session, path string) hook.Verdict {
+		return ask(t, s, hook.BeforeExecuteTool, map[string]any{
+			"call_id": "c", "tool": "edit_file", "arguments": map[string]any{"path": path},
+		})
+	}
+	if v := edit(s, "api/x.pb.go"); v.Decision != hook.Deny || v.Reason != "api/x.pb.go is generated: change its source and run the generator" {
+		t.Errorf("%+v", v)
+	}
+	if v := edit(s, "main.go"); v.Decision != "" {
+		t.Errorf("%+v", v)
+	}
+	own := join(t, wasm, host.Options{Config: map[string]any{"patterns": []any{"main.go"}}})
+	if v := edit(own, "cmd/main.go"); v.Decision != hook.Deny {
+		t.Errorf("with patterns of the user's: %+v", v)
+	}
+	bad := join(t, wasm, host.Options{Config: map[string]any{"patterns": true}})
+	if v := edit(bad, "main.go"); !strings.HasPrefix(v.Error, `config.get "patterns": json: cannot unmarshal bool`) {
+		t.Errorf("with patterns that are none: %+v", v)
+	}
+}
+
+// rebuild builds a copy of an extension's folder.
+func rebuild(t *testing.T, name string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(name)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := build.Extension(t.Context(), build.Config{Dir: dir, SDK: guestsdk.Go(), Env: os.Environ()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Wasm
+}
+
+// The committed modules are what their sources make. Where another clang is
+// installed than they were built with, their sources must at least be those
+// that they were built from.
+func TestModulesAreBuiltFromTheirSources(t *testing.T) {
+	const compiler = "Debian clang version 14.0.6"
+	for name, wasm := range map[string][]byte{"no-rm": extensions.NoRM, "redact": extensions.Redact, "count-words": extensions.CountWords} {
+		t.Run(name, func(t *testing.T) {
+			if len(wasm) > 100<<10 {
+				t.Errorf("it has %d bytes; at most 100 KiB", len(wasm))
+			}
+			recorded, err := os.ReadFile(filepath.Join(name, "testdata", "sources.sha256"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := sourceDigest(t, name); got != strings.TrimSpace(string(recorded)) {
+				t.Errorf("the sources have the digest %s, and testdata/sources.sha256 another: build again with wharf ext build, and record it", got)
+			}
+			version, err := exec.CommandContext(t.Context(), "clang", "--version").Output()
+			if err != nil {
+				missing(t, "clang", "apt install clang lld")
+			}
+			if !strings.HasPrefix(string(version), compiler) {
+				t.Skipf("the modules were built with %s, and here is %.40q", compiler, version)
+			}
+			if !bytes.Equal(rebuild(t, name), wasm) {
+				t.Errorf("%s.wasm is not what its sources make: build it again", name)
+			}
+		})
+	}
+}
+
+// sourceDigest is the digest of what a module is built from.
+func sourceDigest(t *testing.T, name string) string {
+	t.Helper()
+	sum := sha256.New()
+	for _, pattern := range []string{"*.c", "*.h", build.ManifestFile} {
+		files, err := filepath.Glob(filepath.Join(name, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum.Write(raw)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// The header stands in each folder, so that each can be copied by itself.
+func TestOneHeader(t *testing.T) {
+	first, err := os.ReadFile("no-rm/wharf.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"redact", "count-words"} {
+		if other, err := os.ReadFile(name + "/wharf.h"); err != nil || !bytes.Equal(first, other) {
+			t.Errorf("%s/wharf.h differs: %v", name, err)
+		}
+	}
+}
