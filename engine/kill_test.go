@@ -180,4 +180,3 @@ func readLog(t *testing.T, dir string) []byte {
 	}
 	return content
 }
-

@@ -18,9 +18,14 @@ import (
 	"github.com/wharf-agent/wharf/engine/tool"
 )
 
+// Runner runs a command, confined; *sandbox.Sandbox does.
+type Runner interface {
+	Run(context.Context, sandbox.Command) (sandbox.Result, error)
+}
+
 // Tools returns the native tools of one session, in a constant order. root
 // stays the caller's to close.
-func Tools(root *sandbox.Root, box *sandbox.Sandbox) []tool.Tool {
+func Tools(root *sandbox.Root, box Runner) []tool.Tool {
 	f := &files{root: root, seen: map[string]digest{}}
 	return []tool.Tool{
 		f.readFile(), f.writeFile(), f.editFile(), f.listDir(), f.findFiles(), f.grep(), execTool(box),

@@ -27,7 +27,7 @@ type execArgs struct {
 	Dir     string `json:"dir"`
 }
 
-func execTool(box *sandbox.Sandbox) tool.Tool {
+func execTool(box Runner) tool.Tool {
 	run := func(ctx context.Context, a execArgs) (tool.Result, error) {
 		limit := execDefault
 		if a.Timeout > 0 {

@@ -1,0 +1,210 @@
+// Package cli is the command line: commands, flags and configuration, and the
+// wiring of everything else. It is the only package that prints.
+//
+// Each command is a function from its arguments to an error; [Main] turns the
+// error into a line on standard error and an exit status.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/wharf-agent/wharf/engine/sandbox"
+	"github.com/wharf-agent/wharf/engine/tool"
+)
+
+// version is Wharf's own.
+const version = "0.1.0"
+
+// Exit statuses (DESIGN section 10).
+const (
+	exitOK      = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitLimit   = 3
+	exitBlocked = 4
+	exitINT     = 130
+	exitTERM    = 143
+)
+
+// command is one verb of the command line.
+type command struct {
+	name  string
+	args  string
+	short string
+	run   func(ctx context.Context, io stdio, args []string) error
+}
+
+// stdio is what a command talks to.
+type stdio struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func commands() []command {
+	return []command{
+		{"run", "[flags] PROMPT|-", "give the agent a job; - reads it from standard input", runCommand},
+		{"demo", "", "watch the main job, without a key and without a network", demoCommand},
+		{"session", "list|show|verify|resume", "look at what happened, check it, go on with it", sessionCommand},
+		{"sandbox", "run|explain", "run a command confined, or see how it would be", sandboxCommand},
+		{"ext", "inspect|build", "look at an extension, or build one", extCommand},
+		{"version", "", "print the version", versionCommand},
+	}
+}
+
+// Main runs the command line of this process and returns its exit status.
+func Main() int {
+	sandbox.Init()
+	ctx, stop := notifyContext()
+	defer stop()
+	err := dispatch(ctx, stdio{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:])
+	if err == nil {
+		return exitOK
+	}
+	var status exitError
+	if errors.As(err, &status) {
+		if status.err != nil {
+			fmt.Fprintf(os.Stderr, "wharf: %v\n", printable(status.err.Error()))
+		}
+		return status.code
+	}
+	fmt.Fprintf(os.Stderr, "wharf: %v\n", printable(err.Error()))
+	return exitFailed
+}
+
+// exitError is an error with an exit status of its own. Without a cause,
+// everything has been said already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e exitError) Unwrap() error { return e.err }
+
+// usagef is a mistake in the command line or the configuration.
+func usagef(format string, args ...any) error {
+	return exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// signalled is the cause of a context that a signal ended.
+type signalled struct{ os.Signal }
+
+func (s signalled) Error() string { return "ended by the signal " + s.String() }
+
+// notifyContext returns a context that the first SIGINT or SIGTERM ends. A
+// second one ends the process at once; what it runs dies with it.
+func notifyContext() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for first := true; ; first = false {
+			select {
+			case s := <-signals:
+				if !first {
+					os.Exit(signalStatus(s))
+				}
+				cancel(signalled{s})
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel(nil)
+	}
+}
+
+func signalStatus(s os.Signal) int {
+	if s == syscall.SIGTERM {
+		return exitTERM
+	}
+	return exitINT
+}
+
+func dispatch(ctx context.Context, io stdio, args []string) error {
+	if len(args) == 0 {
+		usage(io.err)
+		return exitError{code: exitUsage}
+	}
+	switch args[0] {
+	case "help", "-h", "--help":
+		usage(io.out)
+		return nil
+	case "--version":
+		return versionCommand(ctx, io, nil)
+	}
+	return choose(ctx, io, "", commands(), args)
+}
+
+// choose runs the command that args names.
+func choose(ctx context.Context, io stdio, prefix string, list []command, args []string) error {
+	names := make([]string, len(list))
+	for i, c := range list {
+		names[i] = c.name
+	}
+	if len(args) == 0 {
+		return usagef("%swhich one? %s", prefix, strings.Join(names, ", "))
+	}
+	i := slices.Index(names, args[0])
+	if i < 0 {
+		return usagef("%sunknown command %q%s: see \"wharf help\"", prefix, args[0], didYouMean(args[0], names))
+	}
+	return list[i].run(ctx, io, args[1:])
+}
+
+// didYouMean names what name may be a misspelling of.
+func didYouMean(name string, known []string) string {
+	if near := tool.Nearest(name, known); len(near) > 0 {
+		return fmt.Sprintf(", did you mean %s?", strings.Join(near, " or "))
+	}
+	return ""
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, "Wharf runs AI agents whose every effect is confined and on record.\n\nUsage:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  wharf %-34s %s\n", strings.TrimSpace(c.name+" "+c.args), c.short)
+	}
+	fmt.Fprint(w, "\n\"wharf COMMAND --help\" lists a command's flags.\n")
+}
+
+// parse parses a command's flags. Asked for help, it prints that and returns
+// an error that ends the command with success.
+func parse(io stdio, flags *pflag.FlagSet, synopsis string, args []string) error {
+	flags.SetOutput(io.err)
+	flags.Usage = func() {}
+	err := flags.Parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintf(io.out, "Usage: wharf %s\n\n%s", synopsis, flags.FlagUsages())
+		return exitError{code: exitOK}
+	}
+	if err != nil {
+		return usagef("%s: %w: see \"wharf %s --help\"", flags.Name(), err, flags.Name())
+	}
+	return nil
+}
+
+func versionCommand(_ context.Context, io stdio, _ []string) error {
+	fmt.Fprintln(io.out, "wharf", version)
+	return nil
+}

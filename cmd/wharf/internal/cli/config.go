@@ -1,0 +1,390 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/wharf-agent/wharf/engine/sandbox"
+)
+
+// config is the effective configuration. Zero means the default.
+type config struct {
+	Provider    string                     `toml:"provider"`
+	Model       string                     `toml:"model"`
+	BaseURL     string                     `toml:"base_url"`
+	IdleTimeout duration                   `toml:"idle_timeout"` // the longest silence of a server
+	Parameters  map[string]any             `toml:"parameters"`   // of each request, as the server names them
+	MaxSteps    int                        `toml:"max_steps"`
+	Approve     string                     `toml:"approve"`
+	Sandbox     sandboxConfig              `toml:"sandbox"`
+	Log         logConfig                  `toml:"log"`
+	Extensions  map[string]extensionConfig `toml:"extensions"`
+	Trust       map[string]string          `toml:"trust"` // project configurations, by path: "sha256:…"
+
+	order []string // the extensions' names as they were configured
+}
+
+type sandboxConfig struct {
+	Profile string `toml:"profile"`
+	Require string `toml:"require"` // bwrap: nothing weaker will do
+}
+
+type logConfig struct {
+	Sync string `toml:"sync"`
+}
+
+type extensionConfig struct {
+	Path   string         `toml:"path"`
+	Grant  any            `toml:"grant"` // "all", "none", a list of keys, or a table like [capabilities]
+	Config map[string]any `toml:"config"`
+}
+
+// duration is a time such as "90s" in TOML.
+type duration time.Duration
+
+func (d *duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is no duration such as \"90s\" or \"2m\"", text)
+	}
+	*d = duration(v)
+	return nil
+}
+
+// variables are the environment's settings, by the key that each sets.
+var variables = map[string]string{
+	"WHARF_PROVIDER": "provider", "WHARF_MODEL": "model", "WHARF_BASE_URL": "base_url",
+	"WHARF_MAX_STEPS": "max_steps", "WHARF_APPROVE": "approve",
+	"WHARF_SANDBOX_PROFILE": "sandbox.profile", "WHARF_SANDBOX_REQUIRE": "sandbox.require",
+	"WHARF_LOG_SYNC": "log.sync",
+}
+
+// loader puts a configuration together from its layers, each of which
+// overrides the ones before, key by key.
+type loader struct {
+	user    string // the user's own file
+	merged  map[string]any
+	order   []string // the extensions' names, in the order of their first mention
+	notices []string // for the user, once
+}
+
+// loadConfig reads the user's file (or the one named by file), the project's
+// if it is trusted, the environment, and sets.
+func loadConfig(f folders, file, workspace string, sets []string) (config, []string, error) {
+	l := loader{user: f.configFile(), merged: map[string]any{}}
+	path := cmp.Or(file, l.user)
+	text, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		err = l.addFile(path, text)
+	case errors.Is(err, os.ErrNotExist) && file == "":
+		err = nil
+	}
+	if err == nil {
+		err = l.addProject(workspace)
+	}
+	if err == nil {
+		err = l.addEnvironment()
+	}
+	for _, set := range sets {
+		if err == nil {
+			err = l.addSetting("--set", set)
+		}
+	}
+	if err != nil {
+		return config{}, nil, exitError{exitUsage, err}
+	}
+	cfg, err := l.config()
+	if err != nil {
+		return config{}, nil, exitError{exitUsage, err}
+	}
+	return cfg, l.notices, nil
+}
+
+// addProject reads the workspace's wharf.toml, if the user trusts exactly what
+// is in it: a cloned repository must not configure the engine.
+func (l *loader) addProject(workspace string) error {
+	path := filepath.Join(workspace, "wharf.toml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil // there is none that could be read; it could only have narrowed what the user said
+	}
+	sum := sha256.Sum256(text)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	trust, _ := l.merged["trust"].(map[string]any)
+	if trust[path] != digest {
+		l.notices = append(l.notices, fmt.Sprintf("%s was left out: to trust what it says now, add to %s under [trust]: %q = %q",
+			path, l.user, path, digest))
+		return nil
+	}
+	return l.addFile(path, text)
+}
+
+func (l *loader) addEnvironment() error {
+	for name, key := range variables {
+		if value := os.Getenv(name); value != "" {
+			if err := l.addSetting(name, key+"="+value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var bareWord = regexp.MustCompile(`^[A-Za-z_./~:][A-Za-z0-9_./:~+-]*$`)
+
+// addSetting adds key=value, where value is a TOML value, or a word that needs
+// no quotes.
+func (l *loader) addSetting(from, set string) error {
+	key, value, ok := strings.Cut(set, "=")
+	if !ok {
+		return fmt.Errorf("%s %q: it has no \"=\": write key=value, as in --set model='\"some-model\"'", from, set)
+	}
+	value = strings.TrimSpace(value)
+	if value != "true" && value != "false" && bareWord.MatchString(value) {
+		value = fmt.Sprintf("%q", value)
+	}
+	return l.add(from, strings.TrimSpace(key)+" = "+value+"\n", nil)
+}
+
+// addFile adds a file, in which ${VAR} stands for the environment's variables
+// and an extension's path is relative to the file.
+func (l *loader) addFile(path string, text []byte) error {
+	return l.add(path, string(text), func(layer map[string]any) error {
+		if err := expand(layer, os.LookupEnv); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		rows, _ := layer["extensions"].(map[string]any)
+		for _, row := range rows {
+			row, _ := row.(map[string]any)
+			if file, ok := row["path"].(string); ok && strings.ContainsAny(file, "/.") {
+				row["path"] = absolute(file, filepath.Dir(path))
+			}
+		}
+		return nil
+	})
+}
+
+// absolute returns file as an absolute path: below the home folder if it
+// begins with ~/, else below dir.
+func absolute(file, dir string) string {
+	if rest, ok := strings.CutPrefix(file, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(dir, file)
+}
+
+// add checks one layer by itself, has complete, unless nil, fill it in, and
+// merges it.
+func (l *loader) add(from, text string, complete func(map[string]any) error) error {
+	var alone config
+	md, err := toml.Decode(text, &alone)
+	if err != nil {
+		return tomlError(from, err)
+	}
+	if unknown := md.Undecoded(); len(unknown) > 0 {
+		key := unknown[0]
+		return fmt.Errorf("%s:%d: unknown key %q%s", from, lineOf(text, key), key, didYouMean(key[len(key)-1], knownKeys(key)))
+	}
+	for _, key := range md.Keys() {
+		if len(key) > 1 && key[0] == "extensions" && !slices.Contains(l.order, key[1]) {
+			l.order = append(l.order, key[1])
+		}
+	}
+	layer := map[string]any{}
+	if _, err := toml.Decode(text, &layer); err != nil {
+		return tomlError(from, err)
+	}
+	if complete != nil {
+		if err := complete(layer); err != nil {
+			return err
+		}
+	}
+	merge(l.merged, layer)
+	return nil
+}
+
+// config decodes what the layers add up to.
+func (l *loader) config() (config, error) {
+	var text bytes.Buffer
+	if err := toml.NewEncoder(&text).Encode(l.merged); err != nil {
+		return config{}, err
+	}
+	cfg := config{order: l.order}
+	if _, err := toml.Decode(text.String(), &cfg); err != nil {
+		return config{}, err
+	}
+	return cfg, nil
+}
+
+func tomlError(from string, err error) error {
+	var syntax toml.ParseError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("%s:%d: %s: this is TOML, where a text needs quotes", from, syntax.Position.Line, syntax.Message)
+	}
+	return fmt.Errorf("%s: %w", from, err)
+}
+
+// lineOf returns the line that defines key: the first up to which the text
+// defines it. It is only asked on the way to an error.
+func lineOf(text string, key toml.Key) int {
+	lines := strings.SplitAfter(text, "\n")
+	for n := range lines {
+		var any map[string]any
+		md, err := toml.Decode(strings.Join(lines[:n+1], ""), &any)
+		if err == nil && md.IsDefined(key...) {
+			return n + 1
+		}
+	}
+	return len(lines)
+}
+
+// knownKeys returns the keys that could stand where key does.
+func knownKeys(key toml.Key) []string {
+	t := reflect.TypeFor[config]()
+	for _, part := range key[:len(key)-1] {
+		switch t.Kind() {
+		case reflect.Struct:
+			for i := range t.NumField() {
+				if t.Field(i).Tag.Get("toml") == part {
+					t = t.Field(i).Type
+					break
+				}
+			}
+		case reflect.Map:
+			t = t.Elem()
+		}
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var known []string
+	for i := range t.NumField() {
+		if name, ok := t.Field(i).Tag.Lookup("toml"); ok {
+			known = append(known, name)
+		}
+	}
+	return known
+}
+
+// merge puts layer over base, table by table.
+func merge(base, layer map[string]any) {
+	for key, value := range layer {
+		over, isTable := value.(map[string]any)
+		under, wasTable := base[key].(map[string]any)
+		if isTable && wasTable {
+			merge(under, over)
+		} else {
+			base[key] = value
+		}
+	}
+}
+
+var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// expand replaces ${VAR} in every text of a decoded TOML table.
+func expand(table map[string]any, lookup func(string) (string, bool)) error {
+	var missing error
+	var walk func(value any) any
+	walk = func(value any) any {
+		switch v := value.(type) {
+		case string:
+			return reference.ReplaceAllStringFunc(v, func(ref string) string {
+				text, ok := lookup(ref[2 : len(ref)-1])
+				if !ok {
+					missing = errors.Join(missing, fmt.Errorf("%s stands for an environment variable that is not set: set it or take it out", ref))
+				}
+				return text
+			})
+		case map[string]any:
+			for key, item := range v {
+				v[key] = walk(item)
+			}
+		case []any:
+			for i, item := range v {
+				v[i] = walk(item)
+			}
+		case []map[string]any:
+			for _, item := range v {
+				walk(item)
+			}
+		}
+		return value
+	}
+	walk(table)
+	return missing
+}
+
+// parameters returns the request's parameters as a JSON object, or nil.
+func (c config) parameters() (json.RawMessage, error) {
+	if len(c.Parameters) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(c.Parameters)
+}
+
+// profile returns the sandbox profile in force.
+func (c config) profile() (sandbox.Profile, error) {
+	switch p := sandbox.Profile(c.Sandbox.Profile); p {
+	case "":
+		return sandbox.WorkspaceWrite, nil
+	case sandbox.ReadOnly, sandbox.WorkspaceWrite:
+		return p, nil
+	case "full-access":
+		return "", usagef("sandbox profile %q: this release does not have it yet: use workspace-write, or --no-sandbox for one run", p)
+	default:
+		return "", usagef("sandbox profile %q: not one of read-only, workspace-write", p)
+	}
+}
+
+// folders are where Wharf keeps its things, after the XDG base directory
+// specification.
+type folders struct{ config, state, cache string }
+
+func findFolders() (folders, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		u, lookup := user.Current()
+		if lookup != nil || u.HomeDir == "" {
+			return folders{}, usagef("there is no home folder to keep sessions in: set HOME")
+		}
+		home = u.HomeDir
+	}
+	under := func(variable, fallback string) string {
+		base := os.Getenv(variable)
+		if !filepath.IsAbs(base) { // the specification says to ignore a relative one
+			base = filepath.Join(home, fallback)
+		}
+		return filepath.Join(base, "wharf")
+	}
+	return folders{
+		config: under("XDG_CONFIG_HOME", ".config"),
+		state:  under("XDG_STATE_HOME", ".local/state"),
+		cache:  under("XDG_CACHE_HOME", ".cache"),
+	}, nil
+}
+
+// sessions is where the session store is.
+func (f folders) sessions() string { return filepath.Join(f.state, "sessions") }
+
+func (f folders) configFile() string { return filepath.Join(f.config, "config.toml") }

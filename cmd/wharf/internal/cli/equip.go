@@ -1,0 +1,279 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/engine/sandbox"
+	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/engine/tool"
+	"github.com/wharf-agent/wharf/engine/tool/builtin"
+	"github.com/wharf-agent/wharf/extensions"
+	"github.com/wharf-agent/wharf/host"
+	"github.com/wharf-agent/wharf/host/capability"
+)
+
+// extensionFlag is an --ext with the --grant values that follow it.
+type extensionFlag struct {
+	path   string
+	grants []string
+}
+
+// addExtensionFlags adds --ext and --grant, of which the second belongs to the
+// first that stands before it.
+func addExtensionFlags(f *pflag.FlagSet, into *[]extensionFlag) {
+	f.Var(&listFlag{kind: "file", set: func(path string) error {
+		*into = append(*into, extensionFlag{path: path})
+		return nil
+	}}, "ext", "load the extension in `FILE.wasm`, or the shipped one of that name; repeatable")
+	f.Var(&listFlag{kind: "key", set: func(grant string) error {
+		if len(*into) == 0 {
+			return errors.New("it belongs to the --ext before it, and there is none")
+		}
+		last := &(*into)[len(*into)-1]
+		last.grants = append(last.grants, grant)
+		return nil
+	}}, "grant", "grant the extension before it `all`, none, or what it asks for under a key of [capabilities]; repeatable")
+}
+
+// listFlag is a flag that may be repeated.
+type listFlag struct {
+	kind string
+	set  func(string) error
+}
+
+func (l *listFlag) String() string         { return "" }
+func (l *listFlag) Type() string           { return l.kind }
+func (l *listFlag) Set(value string) error { return l.set(value) }
+
+// equipment is what a turn works with: the tools and hooks of a session.
+type equipment struct {
+	tools   tool.Registry
+	hooks   []hook.Hook
+	journal journal
+	names   map[string]bool // of the extensions
+	closes  []func()
+}
+
+func (e *equipment) close() error {
+	for i := len(e.closes) - 1; i >= 0; i-- {
+		e.closes[i]()
+	}
+	return nil
+}
+
+// journal takes events of extensions for a log that may yet have to be opened:
+// an extension is started before a session is touched, and may log something.
+type journal struct {
+	mu      sync.Mutex
+	log     *session.Log
+	pending []session.Event
+}
+
+func (j *journal) record(e session.Event) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.log == nil {
+		j.pending = append(j.pending, e)
+		return nil
+	}
+	_, err := j.log.Append(e)
+	return err
+}
+
+// attach writes what is pending to log, and from now on all else.
+func (j *journal) attach(log *session.Log) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range j.pending {
+		if _, err := log.Append(e); err != nil {
+			return err
+		}
+	}
+	j.log, j.pending = log, nil
+	return nil
+}
+
+// equip makes the tools and loads the extensions.
+func (o runOptions) equip(ctx context.Context, cfg config, f folders, workspace string, view *progress) (_ *equipment, err error) {
+	e := &equipment{names: map[string]bool{}}
+	defer func() {
+		if err != nil {
+			e.close()
+		}
+	}()
+	cache := workspace
+	if o.demo != nil {
+		cache = "demo" // one for all demos, so that only the first has to fill it
+	}
+	box, err := newSandbox(cfg, f, workspace, cache, o.noSandbox)
+	if err != nil {
+		return nil, err
+	}
+	root, err := sandbox.OpenRoot(workspace)
+	if err != nil {
+		return nil, err
+	}
+	e.closes = append(e.closes, func() { root.Close() })
+	for _, t := range builtin.Tools(root, &noticing{Sandbox: box, view: view}) {
+		if err := e.tools.Add(t); err != nil {
+			return nil, err
+		}
+	}
+	return e, e.load(ctx, cfg, o.extensions, f, view)
+}
+
+// noticing is a sandbox that says, at the first command, that a weaker way to
+// confine was taken.
+type noticing struct {
+	*sandbox.Sandbox
+	view *progress
+	once sync.Once
+}
+
+func (n *noticing) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	result, err := n.Sandbox.Run(ctx, c)
+	n.once.Do(func() {
+		if text := n.Notice(); text != "" {
+			n.view.notice("%s", text)
+		}
+	})
+	return result, err
+}
+
+// newSandbox returns the sandbox of a workspace. cache names the folder that
+// keeps its build caches.
+func newSandbox(cfg config, f folders, workspace, cache string, none bool) (*sandbox.Sandbox, error) {
+	profile, err := cfg.profile()
+	if err != nil {
+		return nil, err
+	}
+	key := sha256.Sum256([]byte(cache))
+	box, err := sandbox.New(sandbox.Config{
+		Profile: profile, Workspace: workspace, Hidden: []string{f.state, f.config},
+		CacheDir: filepath.Join(f.cache, "workspaces", hex.EncodeToString(key[:8])),
+		Require:  sandbox.Rung(cfg.Sandbox.Require), None: none,
+	})
+	if err != nil {
+		return nil, exitError{exitUsage, err}
+	}
+	return box, nil
+}
+
+// openHost opens the Wasm host on Wharf's folders.
+func openHost(f folders) (*host.Host, error) {
+	return host.Open(host.Config{CacheDir: filepath.Join(f.cache, "compiled"), KVDir: filepath.Join(f.state, "kv")})
+}
+
+// load loads the extensions of the configuration and those named by --ext. One
+// of the configuration that cannot be loaded is reported and left out, and if
+// it may be a guard, what it would have judged is denied; of --ext it is an
+// error.
+func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag, f folders, view *progress) error {
+	if len(cfg.Extensions)+len(flags) == 0 {
+		return nil
+	}
+	h, err := openHost(f)
+	if err != nil {
+		return err
+	}
+	e.closes = append(e.closes, func() { h.Close() })
+	for _, name := range cfg.order {
+		row := cfg.Extensions[name]
+		grant, err := capability.ParseValue(orNone(row.Grant))
+		if err != nil {
+			return usagef("extensions.%s.grant: %w", name, err)
+		}
+		err = e.join(ctx, h, row.Path, name, host.Options{Grant: grant, Config: row.Config})
+		if err == nil {
+			continue
+		}
+		view.notice("extension %q was left out: %v", name, err)
+		var broken *host.LoadError
+		if !errors.As(err, &broken) {
+			broken = &host.LoadError{Name: name, Err: err}
+		}
+		if guard := broken.Guard(); guard != nil {
+			e.hooks = append(e.hooks, guard)
+		}
+	}
+	for _, flag := range flags {
+		grant, err := capability.ParseWords(flag.grants)
+		if err != nil {
+			return usagef("--grant of %s: %w", flag.path, err)
+		}
+		if err := e.join(ctx, h, flag.path, "", host.Options{Grant: grant}); err != nil {
+			return usagef("--ext %s: %w", flag.path, err)
+		}
+	}
+	return nil
+}
+
+func orNone(grant any) any {
+	if grant == nil {
+		return "none"
+	}
+	return grant
+}
+
+// join loads one extension and takes it into the session. name is what the
+// configuration calls it, if it does.
+func (e *equipment) join(ctx context.Context, h *host.Host, path, name string, options host.Options) error {
+	ext, err := loadExtension(ctx, h, path, options)
+	if err != nil {
+		return err
+	}
+	m := ext.Manifest
+	refuse := func(format string, args ...any) error {
+		return &host.LoadError{Name: m.Name, Manifest: m, Err: fmt.Errorf(format, args...)}
+	}
+	if name != "" && name != m.Name {
+		return refuse("its name is %q: write [extensions.%s]", m.Name, m.Name)
+	}
+	if e.names[m.Name] {
+		return refuse("there is an extension of that name already: nothing is shadowed, leave one out")
+	}
+	for _, t := range m.Tools {
+		if _, taken := e.tools.Lookup(t.Name); taken == nil {
+			return refuse("there is a tool %q already: nothing is shadowed, leave one out", t.Name)
+		}
+	}
+	joined, err := ext.Session(ctx, e.journal.record)
+	if err != nil {
+		return err
+	}
+	e.closes = append(e.closes, joined.Close)
+	e.names[m.Name] = true
+	e.hooks = append(e.hooks, joined)
+	for _, t := range joined.Tools() {
+		if err := e.tools.Add(t); err != nil {
+			return refuse("%w", err)
+		}
+	}
+	return nil
+}
+
+// loadExtension loads an extension from a file, or the shipped one of that
+// name: a name is what has neither a slash nor an ending.
+func loadExtension(ctx context.Context, h *host.Host, path string, options host.Options) (*host.Extension, error) {
+	if path == "" {
+		return nil, errors.New("it has no path: add path = \"/…/NAME.wasm\", or the name of a shipped extension")
+	}
+	if !strings.ContainsAny(path, "/.") {
+		wasm, err := extensions.Read(path)
+		if err != nil {
+			return nil, err
+		}
+		return h.LoadBytes(ctx, path, wasm, options)
+	}
+	return h.Load(ctx, path, options)
+}

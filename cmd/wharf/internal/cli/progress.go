@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/engine/tool"
+)
+
+// progress shows on standard error what an agent does, a line for each call.
+// What a user must not miss (denials, failures of hooks, a weaker sandbox) is
+// shown even where the rest is not.
+type progress struct {
+	w       io.Writer
+	verbose bool
+	live    bool // the last line can be overwritten
+	color   bool
+	calls   map[session.CallID]session.ToolCall // under way
+}
+
+func newProgress(w io.Writer, verbose bool) *progress {
+	terminal := isTerminal(w)
+	return &progress{
+		w: w, verbose: verbose || terminal, live: terminal && os.Getenv("TERM") != "dumb",
+		color: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		calls: map[session.CallID]session.ToolCall{},
+	}
+}
+
+// The colours of the view.
+const (
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
+func (p *progress) paint(color, text string) string {
+	if !p.color {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// notice shows a line that must not be missed.
+func (p *progress) notice(format string, args ...any) {
+	fmt.Fprintf(p.w, "wharf: %s\n", printable(fmt.Sprintf(format, args...)))
+}
+
+// event shows an event of the log.
+func (p *progress) event(r session.Record) {
+	switch e := r.Event.(type) {
+	case session.AssistantMessage:
+		if p.verbose && len(e.Calls) > 0 && strings.TrimSpace(e.Text) != "" {
+			fmt.Fprintf(p.w, "%s\n", printable(strings.TrimSpace(e.Text)))
+		}
+	case session.ToolCall:
+		p.calls[e.CallID] = e
+		if p.live { // overwritten by the call's result
+			fmt.Fprintf(p.w, "… %s\r", p.paint(dim, oneLine(e.Name+" "+summary(e.Arguments), 70)))
+		}
+	case session.ToolResult:
+		p.result(p.calls[e.CallID], e)
+		delete(p.calls, e.CallID)
+	case session.RequestRetried:
+		p.notice("the request failed and is sent again in %v: %s", time.Duration(e.DelayMS)*time.Millisecond, e.Cause)
+	case session.HookVerdict:
+		if p.verbose && e.Replaced != nil {
+			fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  %s changed what it saw at %s", printable(e.Extension), e.Point)))
+		}
+	case session.HookFailed:
+		p.notice("extension %q failed at %s (%s): %s", e.Extension, e.Point, e.OnFailure, e.Failure)
+	case session.ExtensionQuarantined:
+		p.notice("extension %q is quarantined for this session: %s", e.Extension, e.Reason)
+	case session.ExtensionLogged:
+		if p.verbose {
+			fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  [%s %s] %s", e.Extension, e.Level, oneLine(e.Text, 160))))
+		}
+	}
+}
+
+// result shows a call that is over.
+func (p *progress) result(call session.ToolCall, result session.ToolResult) {
+	what := call.Name + " " + summary(call.Arguments)
+	if p.live {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	if tool.Code(result.Code) == tool.Denied {
+		fmt.Fprintf(p.w, "%s %s\n", p.paint(yellow, "✗"), oneLine("denied: "+what+": "+result.Content, 400))
+		return
+	}
+	if !p.verbose {
+		return
+	}
+	mark, note := p.paint(green, "✓"), ""
+	if result.IsError {
+		mark, note = p.paint(red, "✗"), ": "+oneLine(firstLine(result.Content), 120)
+	}
+	took := (time.Duration(result.DurationMS) * time.Millisecond).String()
+	fmt.Fprintf(p.w, "%s %s %s%s\n", mark, oneLine(what, 120), p.paint(dim, took), note)
+}
+
+// summary returns the argument of a call that tells most about it.
+func summary(arguments string) string {
+	var args map[string]any
+	if json.Unmarshal([]byte(arguments), &args) != nil {
+		return arguments
+	}
+	for _, key := range []string{"command", "pattern", "path", "url", "query", "name"} {
+		if text, ok := args[key].(string); ok {
+			return text
+		}
+	}
+	if len(args) == 0 {
+		return ""
+	}
+	return arguments
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}

@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+)
+
+// systemText is what the model is told of its place. It depends on nothing
+// that changes from turn to turn, so that servers can cache it.
+func systemText(workspace string, cfg config, noSandbox bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `You are an agent that does a job for a user on a Linux machine, with tools. You work in the folder %s.
+
+Do the job with the tools, step by step: look before you change, make the smallest change that does it, and check the result. When it is done, or cannot be done, answer with a short text that says what you did and what you found. Do not claim what you have not seen.
+
+`, workspace)
+	switch {
+	case noSandbox:
+		b.WriteString("Commands run unconfined: be careful.")
+	case cfg.Sandbox.Profile == "read-only":
+		b.WriteString("Commands run in a sandbox: the folder cannot be changed, nothing else of the machine is visible, and there is no network.")
+	default:
+		b.WriteString("Commands run in a sandbox: they may change this folder, see nothing else of the machine, and have no network.")
+	}
+	b.WriteString(" A call that is denied comes back with the reason; respect it, and do not try to get around it.")
+	return b.String()
+}

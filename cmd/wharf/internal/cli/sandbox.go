@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/wharf-agent/wharf/engine/sandbox"
+)
+
+func sandboxCommand(ctx context.Context, io stdio, args []string) error {
+	return choose(ctx, io, "sandbox: ", []command{
+		{name: "run", run: sandboxRun},
+		{name: "explain", run: sandboxExplain},
+	}, args)
+}
+
+// sandboxFlags are the flags that the sandbox commands share with run.
+func sandboxFlags(name string, o *runOptions) *pflag.FlagSet {
+	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	f.StringVar(&o.profile, "profile", "", "read-only or workspace-write (the default)")
+	f.StringVarP(&o.dir, "directory", "C", "", "the workspace; this folder if absent")
+	f.StringVar(&o.configFile, "config", "", "read the configuration from `FILE` instead of the user's")
+	f.StringArrayVar(&o.sets, "set", nil, "set a configuration `key=value` (a TOML value); repeatable")
+	return f
+}
+
+// openSandbox returns the sandbox that wharf run would use.
+func (o runOptions) openSandbox(io stdio) (*sandbox.Sandbox, error) {
+	f, err := findFolders()
+	if err != nil {
+		return nil, err
+	}
+	workspace, _, err := o.workspace(f)
+	if err != nil {
+		return nil, err
+	}
+	cfg, notices, err := o.config(f, workspace)
+	if err != nil {
+		return nil, err
+	}
+	view := newProgress(io.err, false)
+	for _, notice := range notices {
+		view.notice("%s", notice)
+	}
+	return newSandbox(cfg, f, workspace, workspace, false)
+}
+
+// sandboxRun runs a command confined, with this process's streams, and ends
+// with the command's status.
+func sandboxRun(ctx context.Context, io stdio, args []string) error {
+	var o runOptions
+	f := sandboxFlags("sandbox run", &o)
+	timeout := f.Duration("timeout", 0, "end the command after this time (default 2m)")
+	f.SetInterspersed(false) // what follows the command is the command's
+	if err := parse(io, f, "sandbox run [flags] -- CMD…", args); err != nil {
+		return err
+	}
+	if f.NArg() == 0 {
+		return usagef("sandbox run: there is no command: wharf sandbox run -- CMD…")
+	}
+	box, err := o.openSandbox(io)
+	if err != nil {
+		return err
+	}
+	result, err := box.Run(ctx, sandbox.Command{
+		Argv: f.Args(), Stdin: io.in, Stdout: io.out, Stderr: io.err, Timeout: *timeout,
+	})
+	if notice := box.Notice(); notice != "" {
+		fmt.Fprintf(io.err, "wharf: %s\n", notice)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return exitError{status("cancelled", context.Cause(ctx)), context.Cause(ctx)}
+	case err != nil:
+		return err
+	case result.TimedOut:
+		return fmt.Errorf("the command was ended after its time limit (%v): raise it with --timeout", result.Duration.Round(time.Second))
+	case result.ExitCode != 0:
+		return exitError{code: result.ExitCode}
+	}
+	return nil
+}
+
+func sandboxExplain(ctx context.Context, io stdio, args []string) error {
+	var o runOptions
+	if err := parse(io, sandboxFlags("sandbox explain", &o), "sandbox explain [flags]", args); err != nil {
+		return err
+	}
+	box, err := o.openSandbox(io)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(io.out, printable(box.Explain(ctx)))
+	return nil
+}

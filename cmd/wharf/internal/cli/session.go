@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/wharf-agent/wharf/engine/session"
+)
+
+func sessionCommand(ctx context.Context, io stdio, args []string) error {
+	return choose(ctx, io, "session: ", []command{
+		{name: "list", run: sessionList},
+		{name: "show", run: sessionShow},
+		{name: "verify", run: sessionVerify},
+		{name: "resume", run: sessionResume},
+	}, args)
+}
+
+// sessionArgs parses the flags of a session command that takes an id, and
+// returns the store and that id.
+func sessionArgs(io stdio, flags *pflag.FlagSet, synopsis string, args []string) (*session.Store, session.ID, error) {
+	if err := parse(io, flags, synopsis, args); err != nil {
+		return nil, "", err
+	}
+	if flags.NArg() != 1 {
+		return nil, "", usagef("%s: it takes one session: see \"wharf session list\"", flags.Name())
+	}
+	store, err := openStore()
+	return store, session.ID(flags.Arg(0)), err
+}
+
+func openStore() (*session.Store, error) {
+	f, err := findFolders()
+	if err != nil {
+		return nil, err
+	}
+	return session.NewStore(f.sessions(), version, "")
+}
+
+// listedSession is a session in the output of list --json.
+type listedSession struct {
+	ID      session.ID     `json:"id"`
+	Cwd     string         `json:"cwd"`
+	Title   string         `json:"title"`
+	Started time.Time      `json:"started"`
+	Turns   int            `json:"turns"`
+	Reason  session.Reason `json:"reason"`
+	Problem string         `json:"problem,omitempty"`
+}
+
+func sessionList(_ context.Context, io stdio, args []string) error {
+	flags := pflag.NewFlagSet("session list", pflag.ContinueOnError)
+	asJSON := flags.Bool("json", false, "print one JSON array")
+	if err := parse(io, flags, "session list [--json]", args); err != nil {
+		return err
+	}
+	store, err := openStore()
+	if err != nil {
+		return err
+	}
+	sums, err := store.List()
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		list := make([]listedSession, len(sums))
+		for i, s := range sums {
+			list[i] = listedSession{s.ID, s.Cwd, s.Title, s.Started, s.Turns, s.Reason, s.Problem}
+		}
+		return printJSON(io, list)
+	}
+	if len(sums) == 0 {
+		fmt.Fprintln(io.err, "wharf: there are no sessions yet: start one with \"wharf run PROMPT\"")
+		return nil
+	}
+	w := tabwriter.NewWriter(io.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SESSION\tSTARTED\tTURNS\tLAST TURN\tFOLDER\tTITLE")
+	for _, s := range sums {
+		if s.Problem != "" {
+			fmt.Fprintf(w, "%s\t\t\tcannot be read\t\t%s\n", s.ID, oneLine(s.Problem, 100))
+			continue
+		}
+		reason := s.Reason
+		if reason == "" && s.Turns > 0 {
+			reason = "open"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", s.ID, s.Started.Local().Format("2006-01-02 15:04"),
+			s.Turns, reason, printable(s.Cwd), oneLine(s.Title, 50))
+	}
+	return w.Flush()
+}
+
+func printJSON(io stdio, value any) error {
+	enc := json.NewEncoder(io.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(value)
+}
+
+func sessionShow(_ context.Context, io stdio, args []string) error {
+	flags := pflag.NewFlagSet("session show", pflag.ContinueOnError)
+	asJSON := flags.Bool("json", false, "print the events as they are, a line each")
+	store, id, err := sessionArgs(io, flags, "session show [--json] ID", args)
+	if err != nil {
+		return err
+	}
+	records, torn, err := store.Read(id)
+	for _, r := range records { // also those before a corrupt one
+		if *asJSON {
+			line, err := session.Encode(r)
+			if err != nil {
+				return err
+			}
+			if _, err := io.out.Write(line); err != nil {
+				return err
+			}
+		} else if text := showEvent(r); text != "" {
+			if _, err := fmt.Fprintln(io.out, printable(text)); err != nil {
+				return err
+			}
+		}
+	}
+	if torn > 0 {
+		fmt.Fprintf(io.err, "wharf: the last line is torn (%d bytes); resuming the session cuts it off\n", torn)
+	}
+	return err
+}
+
+// showEvent returns an event as a person reads it; empty for what only
+// programs need.
+func showEvent(r session.Record) string {
+	at := r.Time.Local().Format("15:04:05")
+	line := func(kind, text string) string {
+		text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n                      ")
+		return fmt.Sprintf("%s  %-11s %s", at, kind, text)
+	}
+	switch e := r.Event.(type) {
+	case session.Started:
+		return line("session", fmt.Sprintf("%s in %s, started %s", e.ID, e.Cwd, r.Time.Local().Format(time.RFC3339)))
+	case session.Repaired:
+		return line("repaired", e.What)
+	case session.TurnStarted:
+		return "\n" + line("turn", fmt.Sprintf("%d", e.Turn))
+	case session.TurnEnded:
+		text := fmt.Sprintf("%s after %d steps, %d tokens in, %d out", e.Reason, e.Steps, e.Usage.InputTokens, e.Usage.OutputTokens)
+		if e.Error != "" {
+			text += "\n" + e.Error
+		}
+		return line("ended", text)
+	case session.UserMessage:
+		return line(e.Origin, e.Content)
+	case session.AssistantMessage:
+		text := e.Text
+		if e.Interrupted {
+			text += " […broken off]"
+		}
+		if strings.TrimSpace(text) == "" {
+			return ""
+		}
+		return line("assistant", text)
+	case session.ToolCall:
+		return line("call", e.Name+" "+e.Arguments)
+	case session.ToolResult:
+		kind := "result"
+		if e.IsError {
+			kind = strings.TrimSpace("error " + e.Code)
+		}
+		return line(kind, clip(e.Content, 2000))
+	case session.HookVerdict:
+		return line("hook", strings.TrimSpace(fmt.Sprintf("%s at %s: %s %s %s", e.Extension, e.Point, e.Decision, e.Reason, e.Replaced)))
+	case session.HookFailed:
+		return line("hook failed", fmt.Sprintf("%s at %s (%s): %s", e.Extension, e.Point, e.OnFailure, e.Failure))
+	case session.ExtensionQuarantined:
+		return line("quarantine", e.Extension+": "+e.Reason)
+	case session.SandboxRefused:
+		return line("sandbox", e.Reason)
+	}
+	return ""
+}
+
+// clip returns text without its middle if it is longer than n bytes.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n/2], "") + "\n[…]\n" + strings.ToValidUTF8(text[len(text)-n/2:], "")
+}
+
+func sessionVerify(_ context.Context, io stdio, args []string) error {
+	flags := pflag.NewFlagSet("session verify", pflag.ContinueOnError)
+	store, id, err := sessionArgs(io, flags, "session verify ID", args)
+	if err != nil {
+		return err
+	}
+	report, err := verifySession(store, id)
+	if err != nil {
+		return err
+	}
+	for _, problem := range report.Problems {
+		fmt.Fprintln(io.out, printable(problem))
+	}
+	if len(report.Problems) > 0 {
+		return fmt.Errorf("session %s does not hold: %d problems", id, len(report.Problems))
+	}
+	fmt.Fprintf(io.out, "session %s holds: %d events, %d turns, each of %d requests as the log says\n",
+		id, report.Events, report.Turns, report.Requests)
+	return nil
+}
+
+func verifySession(store *session.Store, id session.ID) (session.Report, error) {
+	records, torn, err := store.Read(id)
+	if err != nil {
+		return session.Report{}, err
+	}
+	report := session.Verify(records)
+	if torn > 0 {
+		report.Problems = append(report.Problems, fmt.Sprintf("the last line is torn (%d bytes): resume the session to cut it off", torn))
+	}
+	return report, nil
+}
+
+// sessionResume repairs a session and, given a prompt, goes on with it.
+func sessionResume(ctx context.Context, io stdio, args []string) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return usagef("session resume: name the session first: wharf session resume ID [flags of run] [PROMPT]")
+	}
+	if len(args) > 1 {
+		return runCommand(ctx, io, append([]string{"--resume", args[0]}, args[1:]...))
+	}
+	store, err := openStore()
+	if err != nil {
+		return err
+	}
+	log, err := store.Resume(session.ID(args[0]), nil)
+	if err != nil {
+		return err
+	}
+	if len(log.Repairs()) == 0 {
+		fmt.Fprintf(io.out, "session %s is whole\n", log.ID())
+	}
+	for _, repair := range log.Repairs() {
+		fmt.Fprintf(io.out, "session %s was repaired: %s\n", log.ID(), repair)
+	}
+	fmt.Fprintf(io.out, "to go on: wharf run --resume %s PROMPT\n", log.ID())
+	return log.Close()
+}

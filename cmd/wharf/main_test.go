@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/wharf-agent/wharf/cmd/wharf/internal/cli"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"wharf": func() { os.Exit(cli.Main()) }})
+}
+
+// TestScript runs the command line as its users do. One compile cache serves
+// all scripts, since compiling under the race detector is slow.
+func TestScript(t *testing.T) {
+	cache := t.TempDir()
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			// Beside the workspace: a folder that holds a home folder is none.
+			home, err := os.MkdirTemp("", "wharf-home-")
+			if err != nil {
+				return err
+			}
+			env.Defer(func() { os.RemoveAll(home) })
+			env.Setenv("HOME", home)
+			env.Setenv("XDG_CACHE_HOME", cache)
+			env.Setenv("GOCACHE", os.Getenv("GOCACHE"))
+			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			_, err := exec.LookPath(name)
+			if err != nil && os.Getenv("WHARF_TEST_STRICT") == "1" {
+				t.Errorf("%s is not installed, and nothing is skipped here", name)
+			}
+			return err == nil, nil
+		},
+	})
+}
