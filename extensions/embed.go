@@ -3,7 +3,13 @@
 // and the module that "wharf ext build" makes of them.
 package extensions
 
-import _ "embed" // for the modules
+import (
+	_ "embed" // for the modules
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // The modules, ready to be loaded.
 var (
@@ -14,3 +20,17 @@ var (
 	//go:embed count-words/count-words.wasm
 	CountWords []byte // the tool count_words
 )
+
+var shipped = map[string][]byte{"no-rm": NoRM, "redact": Redact, "count-words": CountWords}
+
+// Names returns the shipped extensions' names, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(shipped)) }
+
+// Read returns the shipped extension of that name.
+func Read(name string) ([]byte, error) {
+	wasm, ok := shipped[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no shipped extension %q: there are %s; a file's path ends in .wasm", name, strings.Join(Names(), ", "))
+	}
+	return slices.Clone(wasm), nil
+}
