@@ -23,6 +23,9 @@ type operation struct {
 // operations is every operation there is.
 var operations = byName(configGet, kvGet, kvSet, kvDelete, kvList)
 
+// Operations lists the operations that a guest can call, sorted.
+func Operations() []string { return sortedKeys(operations) }
+
 var (
 	errBadRequest = errors.New("bad request")
 	errOverLimit  = errors.New("over a limit")
@@ -76,7 +79,7 @@ func (x *instance) operate(ctx context.Context, name, request []byte) abi.Status
 	case len(request) > limitOutput:
 		return x.respondError(abi.OverLimit, fmt.Sprintf("the request has %d bytes: that is over the limit output, %d", len(request), limitOutput))
 	case !known:
-		return x.respondError(abi.UnknownOperation, fmt.Sprintf("unknown operation %.64q: this host has %s", name, strings.Join(sortedKeys(operations), ", ")))
+		return x.respondError(abi.UnknownOperation, fmt.Sprintf("unknown operation %.64q: this host has %s", name, strings.Join(Operations(), ", ")))
 	}
 	response, err := op.run(ctx, x, request)
 	if err != nil {
