@@ -1,0 +1,190 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wharf-agent/wharf/engine"
+	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/engine/permission"
+	"github.com/wharf-agent/wharf/engine/provider"
+	"github.com/wharf-agent/wharf/engine/provider/script"
+	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/engine/tool"
+)
+
+// BenchmarkToolTurn is the engine's own time for a turn with tool calls, one a
+// step: the model is a script, the tool does nothing, the log is on the disk.
+// The floor writes the same lines to a file, and does nothing else.
+func BenchmarkToolTurn(b *testing.B) {
+	for _, size := range []struct{ calls, hooks int }{{1, 0}, {1, 3}, {20, 0}, {20, 3}} {
+		b.Run(fmt.Sprintf("calls=%d/hooks=%d", size.calls, size.hooks), func(b *testing.B) {
+			replies := slices.Repeat([]script.Reply{{Calls: []session.Call{
+				{ID: "call_1", Name: "nothing", Arguments: `{"command":"go test ./..."}`},
+			}}}, size.calls)
+			replies = append(replies, script.Reply{Text: "The tests pass."})
+			w := newWork(b, replies, silentHooks(size.hooks, hook.BeforeExecuteTool, hook.AfterExecuteTool))
+			w.turn() // writes the request's header too
+			written := len(w.read())
+			w.turn()
+			floor := w.floor(w.read()[written:])
+			mean := duel(b, floor, w.turn)
+			b.ReportMetric(float64(mean.Nanoseconds())/float64(size.calls+1), "ns/step")
+		})
+	}
+}
+
+// BenchmarkStream is a turn whose answer arrives in 20,000 pieces, each shown
+// to on_stream. Its floor is the same turn without hooks, in the same run.
+func BenchmarkStream(b *testing.B) {
+	replies := []script.Reply{{Text: strings.Repeat("word ", 20_000)}}
+	for _, hooks := range []int{0, 3} {
+		b.Run(fmt.Sprintf("deltas=20000/hooks=%d", hooks), func(b *testing.B) {
+			floor := newWork(b, replies, nil)
+			duel(b, floor.turn, newWork(b, replies, silentHooks(hooks, hook.OnStream)).turn)
+		})
+	}
+}
+
+// duel runs the floor and what is measured in turns, so that both see the same
+// machine. It reports the mean of the second as ns/op, and as a multiple of the
+// floor's.
+func duel(b *testing.B, floor, measured func()) time.Duration {
+	b.Helper()
+	var below, above time.Duration
+	for b.Loop() {
+		start := time.Now()
+		floor()
+		middle := time.Now()
+		measured()
+		below, above = below+middle.Sub(start), above+time.Since(middle)
+	}
+	mean := above / time.Duration(b.N)
+	b.ReportMetric(float64(mean.Nanoseconds()), "ns/op")
+	b.ReportMetric(above.Seconds()/below.Seconds(), "x-floor")
+	return mean
+}
+
+// work is a session with an engine on it that can run the same turn again and
+// again.
+type work struct {
+	b      *testing.B
+	log    *session.Log
+	engine *engine.Engine
+}
+
+func newWork(b *testing.B, replies []script.Reply, hooks []hook.Hook) work {
+	b.Helper()
+	store, err := session.NewStore(b.TempDir(), "bench", session.SyncBatch)
+	if err != nil {
+		b.Fatal(err)
+	}
+	log, err := store.Create("/workspace", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { log.Close() })
+	policy, err := permission.New("", "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	tools := &tool.Registry{}
+	if err := tools.Add(nothing); err != nil {
+		b.Fatal(err)
+	}
+	e, err := engine.New(engine.Config{
+		Provider: again{replies, new(*script.Provider)}, Log: log, Tools: tools, Policy: policy, Hooks: hooks,
+		Model: "scripted", System: "You are an agent.",
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return work{b, log, e}
+}
+
+func (w work) turn() {
+	if r := w.engine.Run(w.b.Context(), "make the tests pass"); r.Reason != session.Completed {
+		w.b.Fatalf("the turn ended with %s: %v", r.Reason, r.Err)
+	}
+}
+
+// read returns the log's lines.
+func (w work) read() [][]byte {
+	content, err := os.ReadFile(w.log.Path())
+	if err != nil {
+		w.b.Fatal(err)
+	}
+	return bytes.SplitAfter(bytes.TrimSuffix(content, []byte("\n")), []byte("\n"))
+}
+
+// floor returns what appends lines to a file of its own.
+func (w work) floor(lines [][]byte) func() {
+	file, err := os.OpenFile(filepath.Join(w.b.TempDir(), "floor"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		w.b.Fatal(err)
+	}
+	w.b.Cleanup(func() { file.Close() })
+	return func() {
+		for _, line := range lines {
+			if _, err := file.Write(line); err != nil {
+				w.b.Fatal(err)
+			}
+		}
+	}
+}
+
+// again plays its script anew once it was played to the end.
+type again struct {
+	replies []script.Reply
+	current **script.Provider
+}
+
+func (a again) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Delta, error] {
+	if last := req.Messages[len(req.Messages)-1]; last.Role == session.User {
+		*a.current = script.New(a.replies)
+	}
+	return (*a.current).Stream(ctx, req)
+}
+
+var nothing = fakeTool{
+	tool.Spec{Effect: permission.Reads, Tool: session.Tool{
+		Name: "nothing", Description: "Do nothing.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`),
+	}},
+	func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{Content: "ok"}, nil },
+}
+
+// silentHooks returns n hooks that are asked at the points and say nothing.
+func silentHooks(n int, points ...hook.Point) []hook.Hook {
+	var hooks []hook.Hook
+	for i := range n {
+		answers := map[hook.Point]bool{}
+		for _, p := range points {
+			answers[p] = true
+		}
+		hooks = append(hooks, silentHook{fmt.Sprintf("silent-%d", i+1), answers})
+	}
+	return hooks
+}
+
+type silentHook struct {
+	name   string
+	points map[hook.Point]bool
+}
+
+func (s silentHook) Name() string { return s.name }
+
+func (s silentHook) Handles(p hook.Point) (hook.Handling, bool) {
+	return hook.Handling{Timeout: time.Second, OnFailure: hook.Isolate}, s.points[p]
+}
+
+func (silentHook) Call(context.Context, hook.Point, []byte) ([]byte, error) { return nil, nil }
