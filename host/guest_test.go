@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,6 +137,56 @@ func TestLoopDoesNotFreezeTheProcess(t *testing.T) {
 			runtime.GC()
 			collections++
 		}
+	}
+}
+
+// A manifest's memory limit holds.
+func TestMemoryLimit(t *testing.T) {
+	large := "e" + strings.Repeat("x", 200_000)
+	for limit, want := range map[string]string{
+		"1280KiB": "error: wharf_v1_alloc gave 200001 bytes at 0xffff0000, which is outside the guest's memory", // what it begins with
+		"2MiB":    large,
+	} {
+		s, _ := join(t, "guest", guestManifest+"[limits]\nmemory = \""+limit+"\"\n", Options{})
+		if got := ask(t, s, large); got != want {
+			t.Errorf("with %s: %.100q; want %.100q", limit, got, want)
+		}
+	}
+}
+
+// Hooks and tools may run side by side, also while the session closes:
+// each call gets its own answer, or learns that it is too late.
+func TestHammerSession(t *testing.T) {
+	s, _ := join(t, "guest", strings.ReplaceAll(guestManifest, "200ms", "10s"), Options{})
+	var calls sync.WaitGroup
+	started := make(chan bool, 1)
+	calls.Go(func() {
+		for i := range 100 {
+			payload := "e" + strings.Repeat(string(rune('a'+i%26)), 100*i)
+			if got := ask(t, s, payload); got != payload && got != "error: the session is closed" {
+				t.Errorf("answer %.40q; want %.40q", got, payload)
+			}
+		}
+	})
+	for range 4 {
+		calls.Go(func() {
+			for _, tl := range s.Tools() {
+				got, err := tl.Run(t.Context(), tool.Call{Name: "do", Arguments: []byte(`{"do":"m"}`)})
+				if err != nil || got.IsError && !strings.HasSuffix(got.Content, "the session is closed") {
+					t.Errorf("%+v, %v", got, err)
+				}
+				select {
+				case started <- true:
+				default:
+				}
+			}
+		})
+	}
+	<-started
+	s.Close()
+	calls.Wait()
+	if s.instance.usable() {
+		t.Error("the instance outlives its session")
 	}
 }
 

@@ -25,7 +25,6 @@ type instance struct {
 	handlers  map[string]api.Function // by export
 
 	stack      [2]uint64 // parameters and result of a call
-	answer     []byte    // the last one
 	done       <-chan struct{}
 	response   []byte // of the last host operation, for read
 	operations int
@@ -79,8 +78,9 @@ func (x *instance) close() {
 	}
 }
 
-// invoke gives payload to a handler and returns its answer, which is valid
-// until the next call. Whether the instance is still good is for usable to say.
+// invoke gives payload to a handler and returns its answer, which lies in the
+// guest's memory: copy it before the next call. Whether the instance is still
+// good is for usable to say.
 func (x *instance) invoke(ctx context.Context, export string, limit time.Duration, payload []byte) ([]byte, error) {
 	x.operations, x.response = 0, nil
 	x.log.begin()
@@ -119,7 +119,7 @@ func (x *instance) handle(ctx context.Context, handler api.Function, payload []b
 	return x.call(ctx, handler, at, uint64(len(payload)))
 }
 
-// takeAnswer copies what a handler answered out of the guest.
+// takeAnswer checks what a handler answered, and finds it in the guest's memory.
 func (x *instance) takeAnswer(result uint64) ([]byte, error) {
 	ptr, length := abi.Unpack(result)
 	if length == 0 {
@@ -136,8 +136,7 @@ func (x *instance) takeAnswer(result uint64) ([]byte, error) {
 	if !utf8.Valid(view) {
 		return nil, errors.New("the answer is not UTF-8")
 	}
-	x.answer = append(x.answer[:0], view...)
-	return x.answer, nil
+	return view, nil
 }
 
 // usable reports whether another call may run in x.

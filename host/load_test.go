@@ -12,6 +12,29 @@ import (
 	"github.com/wharf-agent/wharf/engine/hook"
 )
 
+// What a toolchain may add does no harm: sections of its own, and a manifest
+// that is not the first section.
+func TestLoadTakesOddModules(t *testing.T) {
+	custom := func(name, data string) []byte {
+		body := append(appendU32(nil, uint32(len(name))), name+data...)
+		return append(appendU32([]byte{sectionCustom}, uint32(len(body))), body...)
+	}
+	whole := fixture(t, "guest")
+	for name, wasm := range map[string][]byte{
+		"the manifest at the end": append(bytes.Clone(whole), custom("wharf.manifest", guestManifest)...),
+		"other custom sections":   append(embed(t, whole, guestManifest), append(custom("producers", "\x00"), custom("", "")...)...),
+	} {
+		e, err := shared.LoadBytes(t.Context(), "x.wasm", wasm, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := ask(t, joinExtension(t, e, &journal{}), "echo"); got != "echo" {
+			t.Errorf("%s: answer %q", name, got)
+		}
+	}
+}
+
 // What does not fit the ABI is refused: what, why, what to do.
 func TestLoadRefusesModules(t *testing.T) {
 	tests := []struct{ fixture, want string }{

@@ -154,7 +154,9 @@ func (p *manifestParser) unknownKey(key toml.Key) error {
 
 var (
 	extensionName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+	versionText   = regexp.MustCompile(`^[A-Za-z0-9.+-]{1,64}$`)
 	toolName      = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	toolPattern   = regexp.MustCompile(`^[A-Za-z0-9_.:*-]{1,128}$`)
 )
 
 func (p *manifestParser) head(f *file) error {
@@ -163,6 +165,8 @@ func (p *manifestParser) head(f *file) error {
 		return p.refuse("name", -1, "name %q: give it one of up to 64 characters a-z, 0-9 and -", f.Name)
 	case f.Version == "":
 		return p.refuse("version", -1, `version is missing: add version = "0.1.0"`)
+	case !versionText.MatchString(f.Version):
+		return p.refuse("version", -1, "version %q: give it one of up to 64 letters, digits, dots, + and -", f.Version)
 	case f.ABI == 0:
 		return p.refuse("abi", -1, "abi is missing: add abi = %d", abi.Version)
 	case f.ABI != abi.Version:
@@ -199,8 +203,10 @@ func (p *manifestParser) handling(info hook.Info, h fileHook) (hook.Handling, er
 	if len(h.Tools) > 0 && !slices.Contains(info.Keys, "tool") {
 		return handling, p.refuse(key+".tools", -1, "tools at %s: that point is not about one tool: leave it out", info.Point)
 	}
-	if slices.Contains(h.Tools, "") {
-		return handling, p.refuse(key+".tools", -1, `tools at %s has an empty name: write "*" for all`, info.Point)
+	for _, pattern := range h.Tools { // one that could never match would be a guard that is never asked
+		if !toolPattern.MatchString(pattern) {
+			return handling, p.refuse(key+".tools", -1, "tool pattern %q: write a tool's name, in which * stands for anything", pattern)
+		}
 	}
 	if err := p.timeout(&handling.Timeout, key, -1, h.Timeout); err != nil {
 		return handling, err

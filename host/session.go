@@ -12,14 +12,16 @@ import (
 )
 
 // Session is an extension's part in one session of the engine. It is the
-// session's hook, and gives its tools. Its methods may be called from several
-// goroutines; calls into its one instance wait for each other.
+// session's hook, and gives its tools. Call is called by one goroutine at a
+// time, as the engine does; tools may run beside it. Calls into its one
+// instance wait for each other.
 type Session struct {
 	extension *Extension
 	record    func(session.Event) error
 	slot      chan struct{} // held by whoever uses instance or closed
 	instance  *instance     // nil until a call needs it
 	closed    bool
+	answer    []byte         // of the last Call
 	calls     sync.WaitGroup // tool calls with an instance of their own
 }
 
@@ -86,12 +88,16 @@ func (s *Session) Call(ctx context.Context, p hook.Point, payload []byte) ([]byt
 	if !ok {
 		return nil, nil
 	}
-	var answer []byte
-	err := s.within(ctx, handling.Timeout, func(limit time.Duration, x *instance) (err error) {
-		answer, err = x.invoke(ctx, string(p), limit, payload)
+	s.answer = s.answer[:0]
+	err := s.within(ctx, handling.Timeout, func(limit time.Duration, x *instance) error {
+		answer, err := x.invoke(ctx, string(p), limit, payload)
+		s.answer = append(s.answer, answer...)
 		return err
 	})
-	return answer, err
+	if err != nil || len(s.answer) == 0 {
+		return nil, err
+	}
+	return s.answer, nil
 }
 
 // Tools returns the extension's tools. They may be called side by side.
