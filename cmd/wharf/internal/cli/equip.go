@@ -198,11 +198,7 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 			continue
 		}
 		view.notice("extension %q was left out: %v", name, err)
-		var broken *host.LoadError
-		if !errors.As(err, &broken) {
-			broken = &host.LoadError{Name: name, Err: err}
-		}
-		if guard := broken.Guard(); guard != nil {
+		if guard := standIn(name, err); guard != nil {
 			e.hooks = append(e.hooks, guard)
 		}
 	}
@@ -216,6 +212,21 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 		}
 	}
 	return nil
+}
+
+// standIn returns what denies in the place of an extension that could not be
+// loaded, or nil if it is known not to be a guard. Of one whose manifest cannot
+// be read nobody knows: it may have judged every call.
+func standIn(name string, err error) hook.Hook {
+	broken := &host.LoadError{Name: name, Err: err}
+	if known, ok := errors.AsType[*host.LoadError](err); ok && known.Manifest != nil {
+		broken.Manifest = known.Manifest
+	} else {
+		broken.Manifest = &host.Manifest{Name: name, Guard: true, Hooks: map[hook.Point]hook.Handling{
+			hook.BeforeExecuteTool: {Timeout: host.DefaultHookTimeout, OnFailure: hook.DenyIt},
+		}}
+	}
+	return broken.Guard()
 }
 
 func orNone(grant any) any {
