@@ -57,6 +57,7 @@ func commands() []command {
 		{"session", "list|show|verify|resume", "look at what happened, check it, go on with it", sessionCommand},
 		{"sandbox", "run|explain", "run a command confined, or see how it would be", sandboxCommand},
 		{"ext", "inspect|build", "look at an extension, or build one", extCommand},
+		{"doctor", "", "see what works on this machine", doctorCommand},
 		{"version", "", "print the version", versionCommand},
 	}
 }
