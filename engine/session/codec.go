@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -41,18 +42,72 @@ type envelope struct {
 
 // Encode returns r as one line of a log, its newline included.
 func Encode(r Record) ([]byte, error) {
+	name, err := marshal(r.Type())
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", r.Type(), err)
+	}
 	data, err := marshal(r.Event)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", r.Type(), err)
 	}
-	return marshal(envelope{
-		V: Version, Seq: r.Seq, Time: r.Time.UTC().Format(timeLayout),
-		Type: r.Type(), Ignorable: ignorable(r.Event), Data: bytes.TrimSuffix(data, []byte("\n")),
-	})
+	line := make([]byte, 0, len(data)+128)
+	line = append(line, beforeSeq...)
+	line = strconv.AppendInt(line, r.Seq, 10)
+	line = append(line, beforeTime...)
+	line = r.Time.UTC().AppendFormat(line, timeLayout)
+	line = append(line, afterTime...)
+	line = append(line, bytes.TrimSuffix(name, []byte("\n"))...)
+	if ignorable(r.Event) {
+		line = append(line, `,"ignorable":true`...)
+	}
+	line = append(line, beforeData...)
+	line = append(line, bytes.TrimSuffix(data, []byte("\n"))...)
+	return append(line, "}\n"...), nil
 }
+
+// The envelope of an event as Encode writes it, around what changes.
+const (
+	beforeSeq  = `{"v":1,"seq":`
+	beforeTime = `,"time":"`
+	afterTime  = `","type":`
+	beforeData = `,"data":`
+)
 
 // Decode reads one line of a log. Its errors are [ErrCorrupt] and [ErrUnknownType].
 func Decode(line []byte) (Record, error) {
+	if r, ok := decodeOwn(line); ok {
+		return r, nil
+	}
+	return decodeAny(line)
+}
+
+// decodeOwn reads a line whose envelope is letter for letter as Encode writes
+// it, which nearly all are, in half the time. Any other line it leaves to
+// decodeAny, which reads the same in those that decodeOwn does read.
+func decodeOwn(line []byte) (r Record, ok bool) {
+	rest, ok1 := bytes.CutPrefix(bytes.TrimSuffix(line, []byte("\n")), []byte(beforeSeq))
+	digits, rest, ok2 := bytes.Cut(rest, []byte(beforeTime))
+	at, rest, ok3 := bytes.Cut(rest, []byte(afterTime+`"`))
+	kind, rest, ok4 := bytes.Cut(rest, []byte(`"`+beforeData))
+	data, ok5 := bytes.CutSuffix(rest, []byte("}"))
+	decode, known := decoders[string(kind)]
+	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !known {
+		return Record{}, false
+	}
+	seq, err := strconv.ParseUint(string(digits), 10, 63)
+	if err != nil || len(digits) > 1 && digits[0] == '0' {
+		return Record{}, false
+	}
+	r.Seq = int64(seq)
+	if r.Time, err = time.Parse(timeLayout, string(at)); err != nil {
+		return Record{}, false
+	}
+	r.Event, err = decode(data)
+	return r, err == nil
+}
+
+// decodeAny reads a line in whatever way its JSON is written.
+func decodeAny(line []byte) (Record, error) {
 	var env envelope
 	if err := json.Unmarshal(line, &env); err != nil {
 		return Record{}, fmt.Errorf("%w: %w", ErrCorrupt, err)

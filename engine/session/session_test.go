@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,9 @@ func TestEveryKindRoundTrips(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Decode(%s): %v", line, err)
 		}
+		if _, ok := decodeOwn(line); ok == ignorable(e) {
+			t.Errorf("%s was read the slow way: %t; only what may be ignored is", r.Type(), !ok)
+		}
 		if diff := cmp.Diff(r, got); diff != "" {
 			t.Errorf("%s changed on the way (-wrote +read):\n%s", r.Type(), diff)
 		}
@@ -157,7 +161,15 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(line)
 	}
+	f.Add([]byte(`{"v":1,"seq":0,"time":"2026-11-30T09:00:00.123Z","type":"step.ended","data":{"turn":1} }`))
+	f.Add([]byte(`{"v":1,"seq":0,"time":"2026-11-30T09:00:00.123Z","type":"step.ended","data":{},"seq":7}`))
+	f.Add([]byte(`{"v":1,"seq":07,"time":"2026-11-30T09:00:00.123Z","type":"step.ended","data":{}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
+		if own, ok := decodeOwn(line); ok {
+			if other, err := decodeAny(line); err != nil || !reflect.DeepEqual(own, other) {
+				t.Errorf("read as our own it is %+v, read as any it is %+v, %v", own, other, err)
+			}
+		}
 		r, err := Decode(line)
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnknownType) {

@@ -143,11 +143,21 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
+// readAll reads a file from its start, in one piece.
+func readAll(f *os.File) ([]byte, error) {
+	var content bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		content.Grow(int(info.Size()) + bytes.MinRead)
+	}
+	_, err := content.ReadFrom(f)
+	return content.Bytes(), err
+}
+
 // load reads the log from the disk and repairs it.
 func (l *Log) load() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	content, err := io.ReadAll(l.file)
+	content, err := readAll(l.file)
 	if err != nil {
 		return err
 	}
@@ -215,6 +225,7 @@ func (s *Store) Read(id ID) (records []Record, torn int, err error) {
 
 // parse decodes content's whole lines. What follows the last newline is torn.
 func parse(content []byte) (records []Record, whole int, err error) {
+	records = make([]Record, 0, len(content)/128) // few lines are shorter
 	for whole < len(content) {
 		end := bytes.IndexByte(content[whole:], '\n')
 		if end < 0 {
