@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/rand"
@@ -307,17 +308,49 @@ func summarize(id ID, records []Record) Summary {
 	return sum
 }
 
-// Latest returns the session of the workspace cwd that was active last, of
-// those that can be read.
+// Latest returns the session of the workspace cwd that was written to last, of
+// those that can be read. It looks at the first line of each log, and reads
+// whole only those of cwd, the latest first.
 func (s *Store) Latest(cwd string) (ID, error) {
-	list, err := s.List()
-	if err != nil {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	for _, sum := range list {
-		if sum.Cwd == cwd && sum.Problem == "" {
-			return sum.ID, nil
+	type candidate struct {
+		id      ID
+		written time.Time
+	}
+	var candidates []candidate
+	for _, entry := range entries {
+		path := filepath.Join(s.dir, entry.Name(), "log.jsonl")
+		info, err := os.Stat(path)
+		if err == nil && startedIn(path, cwd) {
+			candidates = append(candidates, candidate{ID(entry.Name()), info.ModTime()})
+		}
+	}
+	slices.SortFunc(candidates, func(a, b candidate) int {
+		return cmp.Or(b.written.Compare(a.written), cmp.Compare(b.id, a.id))
+	})
+	for _, c := range candidates {
+		if records, _, err := s.Read(c.id); err == nil && len(records) > 0 {
+			return c.id, nil
 		}
 	}
 	return "", fmt.Errorf("%w of the folder %s: start one with \"wharf run PROMPT\"", ErrNotFound, cwd)
+}
+
+// startedIn reports whether the log at path begins with a session of cwd.
+func startedIn(path, cwd string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, 1<<20)).ReadBytes('\n')
+	if err != nil {
+		return false
+	}
+	r, err := Decode(line)
+	started, ok := r.Event.(Started)
+	return err == nil && ok && started.Cwd == cwd
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -116,13 +117,28 @@ func loadConfig(f folders, file, workspace string, sets []string) (config, []str
 	return cfg, l.notices, nil
 }
 
+// maxProjectConfig bounds a project's configuration, in bytes.
+const maxProjectConfig = 1 << 20
+
 // addProject reads the workspace's wharf.toml, if the user trusts exactly what
 // is in it: a cloned repository must not configure the engine.
 func (l *loader) addProject(workspace string) error {
-	path := filepath.Join(workspace, "wharf.toml")
-	text, err := os.ReadFile(path)
+	if workspace == "" {
+		return nil
+	}
+	root, err := sandbox.OpenRoot(workspace)
 	if err != nil {
-		return nil // there is none that could be read; it could only have narrowed what the user said
+		return err
+	}
+	defer root.Close()
+	path := filepath.Join(workspace, "wharf.toml")
+	text, _, err := root.ReadAll("wharf.toml", maxProjectConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		l.notices = append(l.notices, fmt.Sprintf("%s was left out: %v", path, err))
+		return nil
 	}
 	sum := sha256.Sum256(text)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
