@@ -313,3 +313,28 @@ func TestSignalsStayInside(t *testing.T) {
 		}
 	})
 }
+
+// The file system that bubblewrap builds is closed but for the places meant to
+// be written, and these have a size.
+func TestBwrapFileSystem(t *testing.T) {
+	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
+	s := open(t, Bubblewrap, Config{})
+	out, _ := sh(t, s, "for d in / /etc /dev /usr /home /proc/sys/kernel /etc/ssl; do touch $d/new && echo open $d; done 2>/dev/null; "+
+		"grep ' /proc/sys ' /proc/self/mountinfo; ls / | tr '\\n' ' '; echo; cat /etc/passwd; hostname; df -k --output=size /tmp /home/agent /dev/shm")
+	for _, line := range []string{"sandbox", "   262144", "    65536", "agent:x:1000:1000:agent:/home/agent:/bin/sh"} {
+		if !has(out, line) {
+			t.Errorf("there is no line %q", line)
+		}
+	}
+	if strings.Contains(out, "open ") || !strings.Contains(out, "/proc/sys ro,") {
+		t.Error("something is writable that must not be")
+	}
+	for _, dir := range []string{" boot ", " mnt ", " opt ", " run ", " srv ", " sys ", " var "} {
+		if strings.Contains(out, dir) {
+			t.Errorf("%q can be seen", dir)
+		}
+	}
+	if t.Failed() {
+		t.Log(out)
+	}
+}

@@ -64,19 +64,25 @@ func Init() {
 func monitor() int {
 	runtime.LockOSThread() // the confiner ends with this thread
 	status := json.NewEncoder(os.NewFile(monitorStatus, "status"))
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		_ = status.Encode(statusLine{Failure: "adopt processes: " + err.Error()})
-		return 1
+	file := os.NewFile(monitorSpec, "confinement")
+	spec, err := readConfinement(io.NewSectionReader(file, 0, 1<<30)) // the confiner reads it from its start again
+	if err == nil {
+		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
-	main, failure, err := startConfiner()
+	var main int
+	var failure io.Reader
+	if err == nil {
+		main, failure, err = startConfiner(file)
+	}
 	if err != nil {
-		_ = status.Encode(statusLine{Failure: err.Error()})
+		_ = status.Encode(statusLine{Failure: "start the confining process: " + err.Error()})
 		return 1
 	}
 	t := &tree{main: main}
 	go t.obey(os.NewFile(monitorOrders, "orders"))
 	said, _ := io.ReadAll(failure) // ends when the command runs
 	code := t.end()
+	removeScratch(spec.Scratch) // Wharf may be gone
 	last := statusLine{ExitCode: &code}
 	if len(said) > 0 {
 		last = statusLine{}
@@ -90,7 +96,7 @@ func monitor() int {
 
 // startConfiner starts the confiner and returns its pid and the pipe on which
 // it says why it could not start the command.
-func startConfiner() (pid int, failure io.Reader, err error) {
+func startConfiner(spec *os.File) (pid int, failure io.Reader, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return 0, nil, err
@@ -98,7 +104,7 @@ func startConfiner() (pid int, failure io.Reader, err error) {
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{confinerName}, Env: []string{},
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		ExtraFiles:  []*os.File{os.NewFile(monitorSpec, "confinement"), w},
+		ExtraFiles:  []*os.File{spec, w},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}
 	if err := cmd.Start(); err != nil {

@@ -48,6 +48,7 @@ type confinement struct {
 	Read    []string // files and folders to read and execute
 	Write   []string // folders to change
 	Devices []string // devices to read and write
+	Scratch string   // the private folders, which the monitor removes
 	ABI     int      // the version of Landlock to use
 }
 
@@ -100,7 +101,7 @@ func (l landlock) confinement(c Command, scratch string) confinement {
 		at.cache = filepath.Join(at.home, ".cache")
 	}
 	spec := confinement{
-		Argv: c.Argv, Env: s.environment(at), Dir: c.Dir, ABI: l.abi,
+		Argv: c.Argv, Env: s.environment(at), Dir: c.Dir, Scratch: scratch, ABI: l.abi,
 		Read:    append([]string{"/usr", s.cfg.Workspace, "/etc/passwd", "/etc/group"}, s.tools.roots...),
 		Write:   []string{at.home, at.tmp, at.cache},
 		Devices: []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},

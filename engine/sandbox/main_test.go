@@ -111,7 +111,7 @@ func write(t *testing.T, path, content string) string {
 func sh(t *testing.T, s *Sandbox, line string) (string, Result) {
 	t.Helper()
 	var out bytes.Buffer
-	res, err := s.Run(t.Context(), Command{Line: line, Stdout: &out, Stderr: &out})
+	res, err := s.Run(t.Context(), Command{Line: line, Stdout: &out, Stderr: &out, Timeout: time.Minute})
 	if err != nil {
 		t.Fatalf("Run(%q): %v\n%s", line, err, out.String())
 	}
@@ -141,6 +141,23 @@ func waitFree(t *testing.T, path string) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatalf("a process still holds %s: it outlived its run", path)
+	}
+}
+
+// waitEmpty waits until nothing is left in dir.
+func waitEmpty(t *testing.T, dir string) {
+	t.Helper()
+	late := time.After(10 * time.Second)
+	for again := time.Tick(5 * time.Millisecond); ; {
+		left, err := os.ReadDir(dir)
+		if err == nil && len(left) == 0 {
+			return
+		}
+		select {
+		case <-again:
+		case <-late:
+			t.Fatalf("left behind: %v, %v", left, err)
+		}
 	}
 }
 

@@ -93,7 +93,7 @@ func TestNothingOutlivesTheCommand(t *testing.T) {
 		for _, how := range []string{"%s &", "setsid %s &", "nohup %s &", "(setsid setsid sh -c '%s & wait' &)"} {
 			t.Run(how, func(t *testing.T) {
 				_ = os.Remove(lock)
-				out, res := sh(t, s, fmt.Sprintf(how, probe(t, "hold", "lock"))+"\nuntil test -s nothing -o -e lock; do :; done; exit 4")
+				out, res := sh(t, s, fmt.Sprintf(how, probe(t, "hold", "lock"))+"\nuntil test -e lock; do sleep 0.01; done; exit 4")
 				if res.ExitCode != 4 {
 					t.Errorf("status %d:\n%s", res.ExitCode, out)
 				}
@@ -165,9 +165,10 @@ func TestCancel(t *testing.T) {
 // kill -9 of Wharf itself ends all that it had started.
 func TestSupervisorKilled(t *testing.T) {
 	onEachRung(t, func(t *testing.T, rung Rung) {
-		ws := folder(t)
+		ws, temp := folder(t), folder(t)
 		w := watch("hold ok\nhold ok\n")
 		cmd := exec.Command(self(t), "probe", "run", string(rung), ws)
+		cmd.Env = append(os.Environ(), "TMPDIR="+temp)
 		cmd.Stdout, cmd.Stderr = w, os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -183,6 +184,7 @@ func TestSupervisorKilled(t *testing.T) {
 		waitFree(t, filepath.Join(ws, "main"))
 		waitFree(t, filepath.Join(ws, "left"))
 		_ = cmd.Wait()
+		waitEmpty(t, temp)
 	})
 }
 
