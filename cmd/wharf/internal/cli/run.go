@@ -289,11 +289,13 @@ func (o runOptions) config(f folders, workspace string) (config, []string, error
 	if cfg.MaxSteps < 0 {
 		return config{}, nil, usagef("max_steps %d: it must be positive", cfg.MaxSteps)
 	}
-	if cfg.Provider == "" {
+	switch {
+	case o.script != "" && o.provider == "":
+		cfg.Provider = "script"
+	case o.script != "" && o.provider != "script":
+		return config{}, nil, usagef("--script belongs to the script provider, not to %q: leave one of the two out", o.provider)
+	case cfg.Provider == "":
 		cfg.Provider = "openai"
-		if o.script != "" {
-			cfg.Provider = "script"
-		}
 	}
 	profile, err := cfg.profile()
 	cfg.Sandbox.Profile = string(profile)
