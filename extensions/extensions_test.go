@@ -9,10 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/wharf-agent/wharf/engine/hook"
-	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/engine/tool"
 	"github.com/wharf-agent/wharf/extensions"
 	guestsdk "github.com/wharf-agent/wharf/guest-sdk"
@@ -28,19 +28,21 @@ func missing(t *testing.T, what, install string) {
 	t.Skipf("%s is missing: %s", what, install)
 }
 
+// shared is the one host of these tests: a module is compiled once.
+var shared = sync.OnceValues(func() (*host.Host, error) { return host.Open(host.Config{}) })
+
 // join loads a module and joins a session of it.
 func join(t testing.TB, wasm []byte, o host.Options) *host.Session {
 	t.Helper()
-	h, err := host.Open(host.Config{})
+	h, err := shared()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = h.Close() })
 	e, err := h.LoadBytes(t.Context(), "x.wasm", wasm, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := e.Session(t.Context(), func(e session.Event) error { t.Logf("%+v", e); return nil })
+	s, err := e.Session(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,18 +154,7 @@ func FuzzNoRM(f *testing.F) {
 			f.Add(command)
 		}
 	}
-	h, err := host.Open(host.Config{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	e, err := h.LoadBytes(f.Context(), "no-rm", extensions.NoRM, host.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	s, err := e.Session(f.Context(), nil)
-	if err != nil {
-		f.Fatal(err)
-	}
+	s := join(f, extensions.NoRM, host.Options{})
 	f.Fuzz(func(t *testing.T, command string) {
 		before := execCall(t, s, command)
 		if before.Error != "" {
@@ -198,18 +189,7 @@ func TestRedact(t *testing.T) {
 // What is no token comes out as it went in, whatever is in it.
 func FuzzRedact(f *testing.F) {
 	f.Add("a\x00\u2028\"\\ é 😀")
-	h, err := host.Open(host.Config{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	e, err := h.LoadBytes(f.Context(), "redact", extensions.Redact, host.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	s, err := e.Session(f.Context(), nil)
-	if err != nil {
-		f.Fatal(err)
-	}
+	s := join(f, extensions.Redact, host.Options{})
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "")
 		v := ask(t, s, hook.FinalizeContent, map[string]any{"text": text + " ghp_0123456789abcdefghij"})

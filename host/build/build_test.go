@@ -214,9 +214,6 @@ func TestSDKIsWhole(t *testing.T) {
 
 // Code and manifest that do not fit stop the extension from starting.
 func TestGoHandlerThatIsNotDeclared(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles a Go guest")
-	}
 	need(t, "go", "get Go")
 	text := strings.Replace(goText, "func main", "func init() { wharf.OnStream(func([]byte) {}) }\n\nfunc main", 1)
 	r, err := build(t, folder(t, ManifestFile, manifestText, "x.go", text))
