@@ -1,7 +1,7 @@
 package sandbox
 
 import (
-	"bytes"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -209,14 +209,13 @@ func confine() int {
 }
 
 func readConfinement(f io.Reader) (spec confinement, err error) {
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return spec, err
+	if err := gob.NewDecoder(f).Decode(&spec); err != nil {
+		return spec, fmt.Errorf("read the confinement: %w", err)
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	err = dec.Decode(&spec)
-	return spec, err
+	if len(spec.Argv) == 0 || spec.Dir == "" || spec.Scratch == "" {
+		return spec, errors.New("read the confinement: it is incomplete")
+	}
+	return spec, nil
 }
 
 // lockIn takes from the calling thread all that spec does not grant.

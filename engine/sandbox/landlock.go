@@ -1,7 +1,8 @@
 package sandbox
 
 import (
-	"encoding/json"
+	"bytes"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -25,6 +26,7 @@ func (landlock) rung() Rung { return Landlock }
 func (l landlock) gaps() []string {
 	all := []string{
 		"whether a path exists, and its size, can be asked anywhere; folders and files cannot be opened",
+		"mode, times and extended attributes of files of the same user can be changed anywhere",
 		"protected paths in the workspace are not read-only for commands",
 		"temporary files are on the host's disk, without a size limit",
 		"processes of the host can be counted; System V memory and message queues are shared with it",
@@ -71,11 +73,11 @@ func (l landlock) launch(c Command) (*launch, error) {
 
 // open makes the descriptors of the monitor.
 func (l *launch) open(spec confinement) error {
-	text, err := json.Marshal(spec)
-	if err != nil {
+	var text bytes.Buffer
+	if err := gob.NewEncoder(&text).Encode(spec); err != nil { // unlike JSON it keeps every byte of a path
 		return err
 	}
-	file, err := dataFile("confinement", text)
+	file, err := dataFile("confinement", text.Bytes())
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func open(t *testing.T, rung Rung, cfg Config) *Sandbox {
 }
 
 // folder makes an empty folder and returns its real path.
-func folder(t *testing.T) string {
+func folder(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -246,7 +247,19 @@ func closeAll(files []*os.File) {
 // sealDescriptors keeps descriptors that Wharf itself inherited, or that
 // foreign code opened without care, from being passed on.
 func sealDescriptors() {
-	_ = unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC)
+	if unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	sealEach() // Linux before 5.11
+}
+
+func sealEach() {
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
 }
 
 // dataFile returns a file in memory that holds data, ready to be read.

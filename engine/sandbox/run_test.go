@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestHowCommandsEnd(t *testing.T) {
@@ -32,6 +34,7 @@ func TestHowCommandsEnd(t *testing.T) {
 			{"by SIGKILL", Command{Line: "kill -KILL $$"}, 137, "", ""},
 			{"a line that looks like an option", Command{Line: "-x"}, 127, "/bin/sh: 1: -x: not found\n", ""},
 			{"a program without a shell", Command{Argv: []string{"echo", "a b", "$HOME"}}, 0, "a b $HOME\n", ""},
+			{"bytes that are no text", Command{Line: "printf '%s' '\xff\xfe'"}, 0, "\xff\xfe", ""},
 			{"both streams", Command{Line: "echo out; echo err >&2"}, 0, "out\nerr\n", ""},
 			{"input is read to its end", Command{Line: "cat", Stdin: strings.NewReader("typed")}, 0, "typed", ""},
 			{"input that nobody reads", Command{Line: "exit 1", Stdin: strings.NewReader(strings.Repeat("x", 1<<20))}, 1, "", ""},
@@ -268,9 +271,12 @@ func TestUnconfined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, res := sh(t, s, "cat "+outside+"; env; sleep 1000 & exit 3")
+	out, res := sh(t, s, "cat "+outside+"; env; "+probe(t, "hold", "lock")+" & until test -e lock; do sleep 0.01; done; exit 3")
 	if !has(out, "seen") || strings.Contains(out, canary) || res.ExitCode != 3 || res.Rung != Unconfined {
 		t.Errorf("Run = %+v:\n%s", res, out)
+	}
+	if !isFree(t, filepath.Join(ws, "lock")) {
+		t.Error("a process of the session still holds the lock after the run")
 	}
 	if s.Notice() != "" || !strings.Contains(s.Explain(t.Context()), "not confined at all") {
 		t.Errorf("Explain:\n%s", s.Explain(t.Context()))
@@ -309,6 +315,62 @@ func TestGoBuild(t *testing.T) {
 			if lines := strings.Split(out, "\n"); res.ExitCode != 0 || !slices.Contains(lines, "42") || !strings.HasPrefix(out, "ok") {
 				t.Errorf("%s: Run = %+v:\n%s", profile, res, out)
 			}
+		}
+	})
+}
+
+// Without close_range every descriptor is sealed by itself.
+func TestSealEach(t *testing.T) {
+	fd, err := unix.Open(os.DevNull, unix.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	sealEach()
+	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("the flags are %#x, %v; want close-on-exec", flags, err)
+	}
+}
+
+// The cost of a confined command, beside the same bubblewrap started bare and a
+// command that is not confined.
+func BenchmarkRun(b *testing.B) {
+	s, err := New(Config{Workspace: folder(b)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	rungs := map[string]confiner{"none": unconfined{env: openEnvironment(os.Getenv)}}
+	if program := firstProgram(bwrapPaths); program != "" {
+		rungs["bwrap"] = bwrap{program: program, sandbox: s, noNested: true}
+	}
+	if abi := landlockVersion(); abi > 0 {
+		rungs["landlock"] = landlock{sandbox: s, abi: abi}
+	}
+	command := Command{Argv: []string{"/bin/true"}, Dir: s.cfg.Workspace, Timeout: time.Minute}
+	for name, by := range rungs {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if res, err := run(b.Context(), by, command); err != nil || res.ExitCode != 0 {
+					b.Fatalf("run = %+v, %v", res, err)
+				}
+			}
+		})
+	}
+	b.Run("bare-bwrap", func(b *testing.B) {
+		by, ok := rungs["bwrap"]
+		if !ok {
+			b.Skip("bubblewrap is not installed: apt install bubblewrap")
+		}
+		for b.Loop() {
+			l, err := by.launch(command)
+			if err != nil {
+				b.Fatal(err)
+			}
+			cmd := exec.Cmd{Path: l.path, Args: l.argv, Env: l.env, ExtraFiles: l.files}
+			if err := cmd.Run(); err != nil {
+				b.Fatal(err)
+			}
+			l.close()
 		}
 	})
 }
