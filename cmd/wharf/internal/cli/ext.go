@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -178,7 +179,35 @@ func extBuild(ctx context.Context, io stdio, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := tryOut(ctx, built); err != nil {
+		return errors.Join(err, os.Remove(built.Path))
+	}
 	fmt.Fprintf(io.out, "%s: %d bytes, sha256:%x\n", built.Path, len(built.Wasm), sha256.Sum256(built.Wasm))
+	return nil
+}
+
+// tryOut starts what was built, once: a handler that the manifest does not
+// declare shows only then. It also fills the compile cache, ahead of the first
+// run.
+func tryOut(ctx context.Context, built *build.Result) error {
+	f, err := findFolders()
+	if err != nil {
+		return err
+	}
+	h, err := openHost(f)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	ext, err := h.LoadBytes(ctx, built.Manifest.Name, built.Wasm, host.Options{})
+	if err != nil {
+		return err
+	}
+	session, err := ext.Session(ctx, nil)
+	if err != nil {
+		return err
+	}
+	session.Close()
 	return nil
 }
 

@@ -101,8 +101,11 @@ func (p *progress) result(call session.ToolCall, result session.ToolResult) {
 	if result.IsError {
 		mark, note = p.paint(red, "✗"), ": "+oneLine(firstLine(result.Content), 120)
 	}
-	took := (time.Duration(result.DurationMS) * time.Millisecond).String()
-	fmt.Fprintf(p.w, "%s %s %s%s\n", mark, oneLine(what, 120), p.paint(dim, took), note)
+	took := ""
+	if result.DurationMS > 0 {
+		took = " " + p.paint(dim, (time.Duration(result.DurationMS)*time.Millisecond).String())
+	}
+	fmt.Fprintf(p.w, "%s %s%s%s\n", mark, oneLine(what, 120), took, note)
 }
 
 // summary returns the argument of a call that tells most about it.
