@@ -276,8 +276,11 @@ func TestRepairTellsWhatIsKnown(t *testing.T) {
 	store := testStore(t)
 	calls := []Call{{ID: "a", Name: "exec", Arguments: "{}"}, {ID: "b", Name: "exec", Arguments: "{}"}}
 	id := writeAll(t, store, []Event{
-		nil, TurnStarted{Turn: 1, Origin: "user"}, StepStarted{Turn: 1, Step: 1},
-		AssistantMessage{Calls: calls}, ToolCall{CallID: "a", Name: "exec", Arguments: "{}", Step: 1},
+		nil,
+		TurnStarted{Turn: 1, Origin: "user"},
+		StepStarted{Turn: 1, Step: 1},
+		AssistantMessage{Calls: calls},
+		ToolCall{CallID: "a", Name: "exec", Arguments: "{}", Step: 1},
 	})
 	log, err := store.Resume(id, nil)
 	if err != nil {
@@ -412,6 +415,33 @@ func TestDigestsAgree(t *testing.T) {
 		if got, want := h.Digest(), Digest(h.Header(), h.Messages()); got != want {
 			t.Errorf("after %s the running digest is %s, the computed one %s", e.kind(), got, want)
 		}
+	}
+}
+
+func TestIDs(t *testing.T) {
+	tests := []struct {
+		name string
+		id   ID
+		want bool
+	}{
+		{"one of ours", newID(time.Now()), true},
+		{"letters, digits, _ and -", "aZ09_-", true},
+		{"64 characters", ID(strings.Repeat("x", 64)), true},
+		{"65 characters", ID(strings.Repeat("x", 65)), false},
+		{"nothing", "", false},
+		{"a - at its start", "-x", false},
+		{"a _ at its start", "_x", false},
+		{"a way out", "..", false},
+		{"a slash inside", "a/b", false},
+		{"a letter that is none of the 52", "é", false},
+		{"a line end", "x\n", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.id.valid(); got != tt.want {
+				t.Errorf("valid(%q) = %t; want %t", tt.id, got, tt.want)
+			}
+		})
 	}
 }
 

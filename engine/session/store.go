@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -71,12 +70,17 @@ func newID(now time.Time) ID {
 	return ID(now.UTC().Format("20060102-150405-") + hex.EncodeToString(b[:]))
 }
 
-var validID = regexp.MustCompile(`^[0-9a-zA-Z][0-9a-zA-Z_-]{0,63}$`)
+// valid reports whether id can be a session's name: up to 64 letters, digits,
+// _ and -, of which it starts with neither of the last two.
+func (id ID) valid() bool {
+	const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	return id != "" && len(id) <= 64 && strings.Trim(string(id), letters+"_-") == "" && strings.Contains(letters, string(id[:1]))
+}
 
 // path returns where id's log is. An id comes from a command line, so it must
 // not lead out of the store.
 func (s *Store) path(id ID) (string, error) {
-	if !validID.MatchString(string(id)) {
+	if !id.valid() {
 		return "", fmt.Errorf("session %q: %w: that is no session's name; see \"wharf session list\"", id, ErrNotFound)
 	}
 	return filepath.Join(s.dir, string(id), "log.jsonl"), nil
@@ -270,7 +274,7 @@ func (s *Store) List() ([]Summary, error) {
 	var list []Summary
 	for _, entry := range entries {
 		id := ID(entry.Name())
-		if !entry.IsDir() || !validID.MatchString(entry.Name()) {
+		if !entry.IsDir() || !id.valid() {
 			continue
 		}
 		records, _, err := s.Read(id)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 )
@@ -133,11 +134,17 @@ func delayOf(number string, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(min(n*float64(unit), float64(longest))), true
 }
 
-var waitWords = regexp.MustCompile(`(?i)\b(?:again|retry|resets?|wait)\b[^.\n]{0,30}?\b(?:in|after|for)?\s*((?:\d{1,6}(?:\.\d{1,9})?(?:ms|h|m|s)\s?)+)\b`)
+// pattern returns a pattern that is compiled when it is first asked for: most
+// runs meet no error, and should not start later for it.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
+var waitWords = pattern(`(?i)\b(?:again|retry|resets?|wait)\b[^.\n]{0,30}?\b(?:in|after|for)?\s*((?:\d{1,6}(?:\.\d{1,9})?(?:ms|h|m|s)\s?)+)\b`)
 
 // spokenDelay finds a wait in a message such as "try again in 1m30s".
 func spokenDelay(message string) time.Duration {
-	found := waitWords.FindStringSubmatch(message)
+	found := waitWords().FindStringSubmatch(message)
 	if found == nil {
 		return 0
 	}
@@ -146,16 +153,16 @@ func spokenDelay(message string) time.Duration {
 }
 
 var (
-	htmlTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
-	htmlNoise = regexp.MustCompile(`(?is)<(?:script|style)\b.*?</(?:script|style)>|<!--.*?-->|<[^>]*>`)
+	htmlTitle = pattern(`(?is)<title[^>]*>(.*?)</title>`)
+	htmlNoise = pattern(`(?is)<(?:script|style)\b.*?</(?:script|style)>|<!--.*?-->|<[^>]*>`)
 )
 
 // htmlText returns a page's title, or else its text.
 func htmlText(page []byte) string {
-	if found := htmlTitle.FindSubmatch(page); found != nil && len(bytes.TrimSpace(found[1])) > 0 {
+	if found := htmlTitle().FindSubmatch(page); found != nil && len(bytes.TrimSpace(found[1])) > 0 {
 		page = found[1]
 	}
-	return html.UnescapeString(htmlNoise.ReplaceAllString(string(page), " "))
+	return html.UnescapeString(htmlNoise().ReplaceAllString(string(page), " "))
 }
 
 // excerpt makes s fit for one line of a message: no control characters, no runs
