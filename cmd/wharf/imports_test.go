@@ -53,7 +53,6 @@ var fences = []struct {
 	{"github.com/tetratelabs/wazero", []string{"host"}, "the Wasm runtime stays behind the host"},
 	{"github.com/spf13/pflag", []string{"cmd/wharf/internal/cli"}, "only the command line has flags"},
 	{"github.com/BurntSushi/toml", []string{"cmd/wharf/internal/cli", "host"}, "configuration and manifests are the only TOML"},
-	{"github.com/landlock-lsm/go-landlock", []string{"engine/sandbox"}, "confinement is the sandbox's"},
 	{"github.com/elastic/go-seccomp-bpf", []string{"engine/sandbox"}, "confinement is the sandbox's"},
 }
 
