@@ -69,7 +69,7 @@ func demoCommand(ctx context.Context, io stdio, args []string) error {
 		format: formatText, verbose: true, dir: d.project(), demo: d,
 		extensions: []extensionFlag{{path: "no-rm"}, {path: "redact"}, {path: "count-words"}},
 	}
-	_, err = o.run(ctx, stdio{io.in, &screen, io.err}, "The tests of this project fail. Find out why, mend it, and tell me what it was.")
+	err = o.run(ctx, stdio{io.in, &screen, io.err}, "The tests of this project fail. Find out why, mend it, and tell me what it was.")
 	fmt.Fprintf(io.err, "\n")
 	if _, failure := io.out.Write(screen.Bytes()); failure != nil {
 		return failure

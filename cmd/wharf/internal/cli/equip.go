@@ -104,22 +104,22 @@ func (j *journal) attach(log *session.Log) error {
 }
 
 // equip makes the tools and loads the extensions.
-func (o runOptions) equip(ctx context.Context, cfg config, f folders, workspace string, view *progress) (_ *equipment, err error) {
+func (o runOptions) equip(ctx context.Context, plan plan, view *progress) (_ *equipment, err error) {
 	e := &equipment{names: map[string]bool{}}
 	defer func() {
 		if err != nil {
 			e.close()
 		}
 	}()
-	cache := workspace
+	cache := plan.workspace
 	if o.demo != nil {
 		cache = "demo" // one for all demos, so that only the first has to fill it
 	}
-	box, err := newSandbox(cfg, f, workspace, cache, o.noSandbox)
+	box, err := newSandbox(plan.cfg, plan.folders, plan.workspace, cache, o.noSandbox)
 	if err != nil {
 		return nil, err
 	}
-	root, err := sandbox.OpenRoot(workspace)
+	root, err := sandbox.OpenRoot(plan.workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (o runOptions) equip(ctx context.Context, cfg config, f folders, workspace 
 			return nil, err
 		}
 	}
-	return e, e.load(ctx, cfg, o.extensions, f, view)
+	return e, e.load(ctx, plan.cfg, o.extensions, plan.folders, view)
 }
 
 // noticing is a sandbox that says, at the first command, that a weaker way to

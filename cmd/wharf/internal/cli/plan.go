@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/wharf-agent/wharf/engine"
+	"github.com/wharf-agent/wharf/engine/permission"
+	"github.com/wharf-agent/wharf/engine/provider/openai"
+	"github.com/wharf-agent/wharf/engine/provider/script"
+	"github.com/wharf-agent/wharf/engine/session"
+)
+
+// plan is what flags, files and the environment add up to, checked: nothing in
+// it has touched a session or made a request yet.
+type plan struct {
+	folders    folders
+	workspace  string
+	resume     session.ID // the session to go on with; empty starts one
+	cfg        config
+	model      engine.Provider
+	policy     *permission.Policy
+	parameters json.RawMessage
+	store      *session.Store
+}
+
+// plan checks everything that the user can get wrong. Its errors are the
+// user's mistakes.
+func (o runOptions) plan(view *progress) (p plan, err error) {
+	if p.folders, err = findFolders(); err != nil {
+		return p, err
+	}
+	if p.workspace, p.resume, err = o.workspace(p.folders); err != nil {
+		return p, err
+	}
+	var notices []string
+	if o.demo != nil {
+		p.cfg = config{Provider: "script", Model: "recorded"}
+	} else if p.cfg, notices, err = o.config(p.folders, p.workspace); err != nil {
+		return p, err
+	}
+	for _, notice := range notices {
+		view.notice("%s", notice)
+	}
+	if p.model, err = o.newProvider(p.cfg); err != nil {
+		return p, err
+	}
+	if p.parameters, err = p.cfg.parameters(); err != nil {
+		return p, usagef("parameters: %w", err)
+	}
+	if p.policy, err = permission.New(permission.Profile(p.cfg.Sandbox.Profile), permission.Approve(p.cfg.Approve)); err != nil {
+		return p, exitError{exitUsage, err}
+	}
+	if p.store, err = session.NewStore(p.folders.sessions(), version, session.Sync(p.cfg.Log.Sync)); err != nil {
+		return p, exitError{exitUsage, err}
+	}
+	return p, nil
+}
+
+// workspace returns the folder to work in, without links, and the session to
+// go on with, if there is to be one.
+func (o runOptions) workspace(f folders) (string, session.ID, error) {
+	if o.cont && o.resume != "" {
+		return "", "", usagef("-c and --resume exclude each other: name the session, or take the last one")
+	}
+	dir, err := filepath.Abs(o.dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", "", usagef("work in %q: %w", o.dir, err)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", "", usagef("work in %q: it is no folder", o.dir)
+	}
+	store, err := session.NewStore(f.sessions(), version, "")
+	if err != nil {
+		return "", "", err
+	}
+	switch {
+	case o.cont:
+		id, err := store.Latest(dir)
+		if err != nil {
+			return "", "", exitError{exitUsage, err}
+		}
+		return dir, id, nil
+	case o.resume != "":
+		records, _, err := store.Read(session.ID(o.resume))
+		if err != nil {
+			return "", "", exitError{exitUsage, err}
+		}
+		if len(records) > 0 && o.dir == "" {
+			dir = records[0].Event.(session.Started).Cwd
+		}
+		return dir, session.ID(o.resume), nil
+	}
+	return dir, "", nil
+}
+
+// config loads the configuration and puts the flags over it.
+func (o runOptions) config(f folders, workspace string) (config, []string, error) {
+	cfg, notices, err := loadConfig(f, o.configFile, workspace, o.sets)
+	if err != nil {
+		return config{}, nil, err
+	}
+	override := func(into *string, flag string) {
+		if flag != "" {
+			*into = flag
+		}
+	}
+	override(&cfg.Provider, o.provider)
+	override(&cfg.Model, o.model)
+	override(&cfg.BaseURL, o.baseURL)
+	override(&cfg.Approve, o.approve)
+	override(&cfg.Sandbox.Profile, o.profile)
+	if o.maxSteps != 0 {
+		cfg.MaxSteps = o.maxSteps
+	}
+	if cfg.MaxSteps < 0 {
+		return config{}, nil, usagef("max_steps %d: it must be positive", cfg.MaxSteps)
+	}
+	switch {
+	case o.script != "" && o.provider == "":
+		cfg.Provider = "script"
+	case o.script != "" && o.provider != "script":
+		return config{}, nil, usagef("--script belongs to the script provider, not to %q: leave one of the two out", o.provider)
+	case cfg.Provider == "":
+		cfg.Provider = "openai"
+	}
+	profile, err := cfg.profile()
+	cfg.Sandbox.Profile = string(profile)
+	return cfg, notices, err
+}
+
+func (o runOptions) newProvider(cfg config) (engine.Provider, error) {
+	switch cfg.Provider {
+	case "script":
+		return o.newScript()
+	case "openai":
+		return newOpenAI(cfg)
+	}
+	return nil, usagef("provider %q: not one of openai, script", cfg.Provider)
+}
+
+func (o runOptions) newScript() (engine.Provider, error) {
+	if o.demo != nil {
+		return script.New(o.demo.replies), nil
+	}
+	if o.script == "" {
+		return nil, usagef("the script provider needs a script: add --script FILE")
+	}
+	file, err := os.Open(o.script)
+	if err != nil {
+		return nil, exitError{exitUsage, err}
+	}
+	defer file.Close()
+	replies, err := script.Parse(o.script, file)
+	if err != nil {
+		return nil, exitError{exitUsage, err}
+	}
+	return script.New(replies), nil
+}
+
+func newOpenAI(cfg config) (engine.Provider, error) {
+	base := cfg.BaseURL
+	if base == "" {
+		base = os.Getenv("OPENAI_BASE_URL")
+	}
+	key := os.Getenv("OPENAI_API_KEY")
+	switch {
+	case cfg.Model == "":
+		return nil, usagef("no model was named: add --model NAME, or model = \"NAME\" to the configuration")
+	case key == "" && base == "":
+		return nil, usagef("there is no key for OpenAI: set OPENAI_API_KEY, or --base-url for another server; \"wharf demo\" needs neither")
+	}
+	p, err := openai.New(openai.Config{BaseURL: base, APIKey: key, IdleTimeout: time.Duration(cfg.IdleTimeout)})
+	if err != nil {
+		return nil, exitError{exitUsage, err}
+	}
+	return p, nil
+}
+
+// parts is what a run is made of.
+type parts struct {
+	engine *engine.Engine
+	log    *session.Log
+	closes []func() error // in the order of opening
+}
+
+func (p *parts) close() error {
+	var err error
+	for i := len(p.closes) - 1; i >= 0; i-- {
+		err = errors.Join(err, p.closes[i]())
+	}
+	p.closes = nil
+	return err
+}
+
+// build puts a run together. The tools and extensions come first, so that what
+// is wrong with them is found out before a session is touched.
+func (o runOptions) build(ctx context.Context, plan plan, view *progress, observe func(session.Record)) (_ *parts, err error) {
+	p := &parts{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	equipment, err := o.equip(ctx, plan, view)
+	if err != nil {
+		return nil, err
+	}
+	p.closes = append(p.closes, equipment.close)
+	if p.log, err = plan.openLog(observe); err != nil {
+		return nil, err
+	}
+	p.closes = append(p.closes, p.log.Close)
+	for _, repair := range p.log.Repairs() {
+		view.notice("session %s was repaired: %s", p.log.ID(), repair)
+	}
+	if err := equipment.journal.attach(p.log); err != nil {
+		return nil, err
+	}
+	p.engine, err = engine.New(engine.Config{
+		Provider: plan.model, Log: p.log, Tools: &equipment.tools, Hooks: equipment.hooks, Policy: plan.policy,
+		Model: plan.cfg.Model, System: systemText(plan.workspace, plan.cfg, o.noSandbox),
+		Parameters: plan.parameters, MaxSteps: plan.cfg.MaxSteps,
+	})
+	return p, err
+}
+
+func (p plan) openLog(observe func(session.Record)) (*session.Log, error) {
+	if p.resume != "" {
+		return p.store.Resume(p.resume, observe)
+	}
+	return p.store.Create(p.workspace, observe)
+}
