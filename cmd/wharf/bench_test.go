@@ -85,7 +85,7 @@ func newMachine(b *testing.B) *machine {
 		"wharf": ".", "post": "testdata/bench/post/main.go", "loop": "testdata/bench/loop/main.go",
 	} {
 		build := exec.Command("go", "build", "-trimpath", "-o", m.program(name), source)
-		build.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false") // without the race detector
+		build.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "CGO_ENABLED=0") // without the race detector, and as where there is no C compiler
 		if out, err := build.CombinedOutput(); err != nil {
 			b.Fatalf("build %s: %v\n%s", name, err, out)
 		}
@@ -134,12 +134,10 @@ func (m *machine) run(b *testing.B, calls int, args ...string) outcome {
 		b.Fatal(err)
 	}
 	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
 	var o outcome
 	var sent time.Time
-	for request := 0; request <= calls; request++ {
-		if request == 0 {
-			go func() { ended <- command.Wait() }()
-		}
+	for request := range calls + 1 {
 		select {
 		case at := <-m.arrivals:
 			if request == 0 {
