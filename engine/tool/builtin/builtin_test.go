@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,6 +119,7 @@ func TestReadFile(t *testing.T) {
 	})
 	b.want("read_file", args{"path": "abc"}, "     1\ta\n     2\tb\n     3\tc\n")
 	b.want("read_file", args{"path": "abc", "offset": 2, "limit": 1}, "     2\tb\n[lines 2 to 2 of 3; read on with offset 3]\n")
+	b.want("read_file", args{"path": "abc", "offset": 3, "limit": math.MaxInt64}, "     3\tc\n")
 	b.want("read_file", args{"path": "abc", "offset": 9}, "[the file has 3 lines]")
 	b.want("read_file", args{"path": "empty"}, "[the file is empty]")
 	b.want("read_file", args{"path": "bin"}, `error: "bin" is no text (3 bytes of binary data)`)
@@ -276,4 +278,36 @@ func FuzzHeadTail(f *testing.F) {
 			t.Errorf("%d bytes were kept", len(got))
 		}
 	})
+}
+
+// A pattern that a model chose must not keep a tool from ending with its time
+// limit or a cancel.
+func TestHostilePatterns(t *testing.T) {
+	name := strings.Repeat("a", 200)
+	b := newBench(t, map[string]string{name: "", "long": strings.Repeat("x", 1<<20)})
+	b.want("find_files", args{"pattern": strings.Repeat("*{a,aa}", 6) + "b"}, "[no file matches]")
+	b.want("find_files", args{"pattern": strings.Repeat("{a,a}", 7) + "b"}, `error: pattern "`+strings.Repeat("{a,a}", 7)+`b" stands for more than 100 globs: use fewer {…}`)
+	b.want("grep", args{"pattern": strings.Repeat("x", 1001)}, "error: the pattern has 1001 bytes: at most 1000 are taken")
+	b.want("grep", args{"pattern": "x{5}$", "path": "long"}, "long:1: "+strings.Repeat("x", 2000)+" […1046576 bytes more]\n")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("enough")) })
+	begun := time.Now()
+	result := b.run(ctx, "grep", args{"pattern": strings.Repeat("(x?){900}", 50) + "y"})
+	if took := time.Since(begun); result.Content != "enough" || took > 10*time.Second {
+		t.Errorf("a cancelled grep ended after %v with %+v; want the cause, soon", took, result)
+	}
+}
+
+func TestAlternatives(t *testing.T) {
+	tests := []struct{ glob, want string }{
+		{"*.go", "*.go"},
+		{"{a,b}/*.{c,d}", "b/*.d b/*.c a/*.d a/*.c"},
+		{"x{a,{b,c}d}{}", "xcd xbd xa"},
+		{`\{a,b\}[{,}]`, `\{a,b\}[{,}]`},
+	}
+	for _, tt := range tests {
+		if got := strings.Join(alternatives(tt.glob), " "); got != tt.want {
+			t.Errorf("alternatives(%q) = %s; want %s", tt.glob, got, tt.want)
+		}
+	}
 }

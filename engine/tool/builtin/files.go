@@ -113,6 +113,7 @@ func number(content string, first, limit int) string {
 	if limit == 0 {
 		limit = defaultRead
 	}
+	limit = min(limit, len(content)) // no more lines than that, and no overflow
 	lines := strings.Split(strings.TrimSuffix(content, "\n"), "\n")
 	if first > len(lines) {
 		return fmt.Sprintf("[the file has %d lines]", len(lines))

@@ -26,6 +26,9 @@ const (
 	defaultMatches = 250   // of grep
 	maxContext     = 20    // lines around a match
 	maxWalked      = 200_000
+	maxGlobs       = 100   // that one with braces may stand for
+	maxExpression  = 1_000 // bytes of a regular expression
+	longLine       = 4_096 // bytes of a line whose search can be interrupted
 )
 
 type listArgs struct {
@@ -214,6 +217,10 @@ func globber(pattern, top string, f *files) (func(rel string) bool, error) {
 	if !doublestar.ValidatePattern(pattern) {
 		return nil, fmt.Errorf("pattern %q is no glob: see the tool's description", pattern)
 	}
+	globs := alternatives(pattern)
+	if len(globs) > maxGlobs {
+		return nil, fmt.Errorf("pattern %q stands for more than %d globs: use fewer {…}", cutLine(pattern), maxGlobs)
+	}
 	dir, err := f.root.Resolve(top)
 	if err != nil {
 		return nil, err
@@ -226,8 +233,54 @@ func globber(pattern, top string, f *files) (func(rel string) bool, error) {
 		if !strings.Contains(pattern, "/") {
 			name = path.Base(rel)
 		}
-		return doublestar.MatchUnvalidated(pattern, name)
+		return slices.ContainsFunc(globs, func(glob string) bool { return doublestar.MatchUnvalidated(glob, name) })
 	}, nil
+}
+
+// alternatives returns the globs without braces that a valid glob stands for,
+// or more than maxGlobs of them if it stands for more: what matches braces by
+// trying takes exponential time.
+func alternatives(pattern string) []string {
+	done, todo := []string{}, []string{pattern}
+	for len(todo) > 0 && len(done)+len(todo) <= maxGlobs {
+		next := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		before, choices, after, ok := cutBraces(next)
+		if !ok {
+			done = append(done, next)
+		}
+		for _, choice := range choices {
+			todo = append(todo, before+choice+after)
+		}
+	}
+	return append(done, todo...)
+}
+
+// cutBraces splits a valid glob around its first {a,b}.
+func cutBraces(pattern string) (before string, choices []string, after string, ok bool) {
+	depth, class, open, from := 0, false, 0, 0
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
+			i++
+		case class:
+			class = c != ']'
+		case c == '[':
+			class = true
+		case c == '{':
+			if depth++; depth == 1 {
+				open, from = i, i+1
+			}
+		case c == ',' && depth == 1:
+			choices = append(choices, pattern[from:i])
+			from = i + 1
+		case c == '}' && depth == 1:
+			return pattern[:open], append(choices, pattern[from:i]), pattern[i+1:], true
+		case c == '}':
+			depth--
+		}
+	}
+	return "", nil, "", false
 }
 
 type grepArgs struct {
@@ -254,6 +307,9 @@ func (f *files) grep() tool.Tool {
 }
 
 func (f *files) search(ctx context.Context, a grepArgs) (tool.Result, error) {
+	if len(a.Pattern) > maxExpression {
+		return tool.Result{}, fmt.Errorf("the pattern has %d bytes: at most %d are taken", len(a.Pattern), maxExpression)
+	}
 	expression := a.Pattern
 	if a.IgnoreCase {
 		expression = "(?i)" + expression
@@ -275,10 +331,10 @@ func (f *files) search(ctx context.Context, a grepArgs) (tool.Result, error) {
 	visit := func(rel string) bool {
 		if wanted(rel) {
 			if content, _, err := f.read(rel); err == nil { // what is no text, or too large, is passed over
-				s.file(rel, content)
+				s.file(ctx, rel, content)
 			}
 		}
-		return s.left > 0 && s.out.Len() < maxShown
+		return s.left > 0 && s.out.Len() < maxShown && ctx.Err() == nil
 	}
 	if info, rel, err := f.root.Stat(orDot(a.Path)); err != nil {
 		return tool.Result{}, err
@@ -286,6 +342,9 @@ func (f *files) search(ctx context.Context, a grepArgs) (tool.Result, error) {
 		visit(rel)
 	} else if err := f.walk(ctx, orDot(a.Path), visit); err != nil {
 		return tool.Result{}, err
+	}
+	if ctx.Err() != nil {
+		return tool.Result{}, context.Cause(ctx)
 	}
 	if s.out.Len() == 0 {
 		return text("[no line matches]"), nil
@@ -305,7 +364,7 @@ type searcher struct {
 	out     strings.Builder
 }
 
-func (s *searcher) file(rel string, content []byte) {
+func (s *searcher) file(ctx context.Context, rel string, content []byte) {
 	var lines []string
 	scanner := bufio.NewScanner(bytes.NewReader(content))
 	scanner.Buffer(nil, maxFile+1)
@@ -314,7 +373,10 @@ func (s *searcher) file(rel string, content []byte) {
 	}
 	shown := -1 // the last line that was
 	for i, line := range lines {
-		if s.left == 0 || !s.re.MatchString(line) {
+		if s.left == 0 || ctx.Err() != nil {
+			return
+		}
+		if !s.matches(ctx, line) {
 			continue
 		}
 		s.left--
@@ -324,7 +386,7 @@ func (s *searcher) file(rel string, content []byte) {
 		}
 		for n := from; n <= min(i+s.context, len(lines)-1); n++ {
 			mark := "-"
-			if s.re.MatchString(lines[n]) {
+			if s.matches(ctx, lines[n]) {
 				mark = ":"
 			}
 			fmt.Fprintf(&s.out, "%s%s%d%s %s\n", rel, mark, n+1, mark, cutLine(lines[n]))
@@ -332,3 +394,23 @@ func (s *searcher) file(rel string, content []byte) {
 		}
 	}
 }
+
+// matches reports whether a line matches, unless the context ends before that
+// is known.
+func (s *searcher) matches(ctx context.Context, line string) bool {
+	if len(line) <= longLine {
+		return s.re.MatchString(line)
+	}
+	in := strings.NewReader(line)
+	return s.re.MatchReader(runes(func() (rune, int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, 0, err
+		}
+		return in.ReadRune()
+	}))
+}
+
+// runes is a function as an io.RuneReader.
+type runes func() (rune, int, error)
+
+func (r runes) ReadRune() (rune, int, error) { return r() }
