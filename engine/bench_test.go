@@ -32,7 +32,7 @@ func BenchmarkToolTurn(b *testing.B) {
 				{ID: "call_1", Name: "nothing", Arguments: `{"command":"go test ./..."}`},
 			}}}, size.calls)
 			replies = append(replies, script.Reply{Text: "The tests pass."})
-			w := newWork(b, replies, silentHooks(size.hooks, hook.BeforeExecuteTool, hook.AfterExecuteTool))
+			w := newWork(b, replies, steadyHooks(size.hooks, hook.BeforeExecuteTool, hook.AfterExecuteTool))
 			w.turn() // writes the request's header too
 			written := len(w.read())
 			w.turn()
@@ -50,7 +50,28 @@ func BenchmarkStream(b *testing.B) {
 	for _, hooks := range []int{0, 3} {
 		b.Run(fmt.Sprintf("deltas=20000/hooks=%d", hooks), func(b *testing.B) {
 			floor := newWork(b, replies, nil)
-			duel(b, floor.turn, newWork(b, replies, silentHooks(hooks, hook.OnStream)).turn)
+			duel(b, floor.turn, newWork(b, replies, steadyHooks(hooks, hook.OnStream)).turn)
+		})
+	}
+}
+
+// BenchmarkVerdict is what the engine adds to a hook's call: the payload is
+// made, and the answer is parsed, recorded and merged.
+func BenchmarkVerdict(b *testing.B) {
+	for name, answer := range map[string]string{"none": "", "deny": `{"decision":"deny","reason":"this command is not allowed here"}`} {
+		b.Run("verdict="+name, func(b *testing.B) {
+			h := steadyHooks(1, hook.BeforeExecuteTool)[0].(steadyHook)
+			h.answer = []byte(answer)
+			chain := hook.NewChain([]hook.Hook{h}, func(session.Event) error { return nil })
+			at := hook.At{Session: "20261130-090000-abcdef01", Turn: 3, Step: 7}
+			call := hook.Call{ID: "call_1", Tool: "exec", Arguments: json.RawMessage(`{"command":"go test ./..."}`)}
+			b.ReportAllocs()
+			for b.Loop() {
+				judged, err := chain.BeforeExecuteTool(b.Context(), at, call)
+				if err != nil || (judged.Decision == hook.Deny) != (answer != "") {
+					b.Fatalf("BeforeExecuteTool = %+v, %v", judged, err)
+				}
+			}
 		})
 	}
 }
@@ -163,28 +184,30 @@ var nothing = fakeTool{
 	func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{Content: "ok"}, nil },
 }
 
-// silentHooks returns n hooks that are asked at the points and say nothing.
-func silentHooks(n int, points ...hook.Point) []hook.Hook {
+// steadyHooks returns n hooks that are asked at the points and answer nothing,
+// unless they are given an answer.
+func steadyHooks(n int, points ...hook.Point) []hook.Hook {
 	var hooks []hook.Hook
 	for i := range n {
 		answers := map[hook.Point]bool{}
 		for _, p := range points {
 			answers[p] = true
 		}
-		hooks = append(hooks, silentHook{fmt.Sprintf("silent-%d", i+1), answers})
+		hooks = append(hooks, steadyHook{name: fmt.Sprintf("steady-%d", i+1), points: answers})
 	}
 	return hooks
 }
 
-type silentHook struct {
+type steadyHook struct {
 	name   string
 	points map[hook.Point]bool
+	answer []byte // nil says nothing
 }
 
-func (s silentHook) Name() string { return s.name }
+func (s steadyHook) Name() string { return s.name }
 
-func (s silentHook) Handles(p hook.Point) (hook.Handling, bool) {
+func (s steadyHook) Handles(p hook.Point) (hook.Handling, bool) {
 	return hook.Handling{Timeout: time.Second, OnFailure: hook.Isolate}, s.points[p]
 }
 
-func (silentHook) Call(context.Context, hook.Point, []byte) ([]byte, error) { return nil, nil }
+func (s steadyHook) Call(context.Context, hook.Point, []byte) ([]byte, error) { return s.answer, nil }
