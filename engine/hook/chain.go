@@ -117,11 +117,14 @@ func (c *Chain) decided(l *link, q *question, v Verdict) error {
 		Decision: string(v.Decision), Reason: v.Reason,
 	}
 	if len(v.Replace) > 0 {
-		replaced, err := json.Marshal(v.Replace)
+		replaced, err := encode(v.Replace)
 		if err != nil {
 			return fmt.Errorf("encode a verdict of %q: %w", l.hook.Name(), err)
 		}
 		event.Replaced = replaced
+	}
+	if event.Replaced != nil && q.point == FinalizeContent {
+		event.Replaced = json.RawMessage(`{"text":null}`) // only what the last hook leaves may be seen, in the message itself
 	}
 	if err := c.record(event); err != nil {
 		return err

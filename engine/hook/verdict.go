@@ -72,8 +72,25 @@ func parse(info Info, answer []byte) (Verdict, error) {
 		if err := checkReplacement(key, raw); err != nil {
 			return Verdict{}, err
 		}
+		canonical, err := canonicalize(raw)
+		if err != nil {
+			return Verdict{}, fmt.Errorf("bad answer: the replacement of %q: %w", key, err)
+		}
+		v.Replace[key] = canonical
 	}
 	return v, nil
+}
+
+// canonicalize returns a JSON value in the form in which no key stands twice
+// and all text is UTF-8: two readers must not see different values in it.
+func canonicalize(raw json.RawMessage) (json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var value any
+	if err := dec.Decode(&value); err != nil {
+		return nil, err
+	}
+	return encode(value)
 }
 
 // checkReplacement checks that a replacement has its key's type.
