@@ -160,17 +160,22 @@ func (t *turn) keepPrefix(reply session.AssistantMessage) error {
 }
 
 // adoptCalls drops the calls of a reply that was cut short, since they may be
-// too, and gives an id to each call that has none of its own.
+// too, and gives an id to each call that has none of its own; an id that the
+// model chose for a later call is not given away.
 func (t *turn) adoptCalls(reply *session.AssistantMessage) {
 	switch reply.FinishReason {
 	case "length", "content_filter":
 		reply.Calls = nil
 	}
-	taken := map[session.CallID]bool{}
+	chosen, taken := map[session.CallID]bool{}, map[session.CallID]bool{}
+	for _, c := range reply.Calls {
+		chosen[c.ID] = true
+	}
 	for i := range reply.Calls {
 		c := &reply.Calls[i]
-		if c.ID == "" || taken[c.ID] {
-			c.ID = session.CallID(fmt.Sprintf("wharf_%d_%d_%d", t.number, t.step, i+1))
+		for n := i + 1; c.ID == "" || taken[c.ID]; n += len(reply.Calls) {
+			c.ID = session.CallID(fmt.Sprintf("wharf_%d_%d_%d", t.number, t.step, n))
+			taken[c.ID] = taken[c.ID] || chosen[c.ID]
 		}
 		taken[c.ID] = true
 	}

@@ -63,7 +63,7 @@ func (r *Registry) Lookup(name string) (Tool, *Result) {
 	if i, ok := r.byName[name]; ok {
 		return r.entries[i].tool, nil
 	}
-	text := fmt.Sprintf("there is no tool %q", name)
+	text := fmt.Sprintf("there is no tool %q", clip(name))
 	known := make([]string, len(r.entries))
 	for i, e := range r.entries {
 		known[i] = e.tool.Spec().Name
@@ -72,6 +72,15 @@ func (r *Registry) Lookup(name string) (Tool, *Result) {
 		text += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return nil, &Result{Content: text, IsError: true, Code: UnknownTool}
+}
+
+// clip cuts a name that a model made up to what is worth repeating.
+func clip(name string) string {
+	const longest = 100
+	if len(name) <= longest {
+		return name
+	}
+	return strings.ToValidUTF8(name[:longest], "") + "…"
 }
 
 // Check checks raw arguments against the tool's schema and returns them in one
