@@ -54,6 +54,19 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// Without a sandbox, "auto" must not call a command confined.
+func TestAnswerWithoutSandbox(t *testing.T) {
+	p, err := New(WorkspaceWrite, ApproveAuto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for effect, want := range map[Effect]bool{Reads: true, Writes: true, Executes: false, Network: false} {
+		if allowed, why := p.Unconfined().Answer(Call{"some_tool", effect}); allowed != want {
+			t.Errorf("Answer(effect %d) = %v, %q; want %v", effect, allowed, why, want)
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	if _, err := New("everything", ""); err == nil || err.Error() != `profile "everything": not one of read-only, workspace-write, full-access` {
 		t.Errorf("New with an unknown profile: %v", err)

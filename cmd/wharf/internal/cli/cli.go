@@ -202,7 +202,12 @@ func parse(io stdio, flags *pflag.FlagSet, synopsis string, args []string) error
 	if err != nil {
 		return usagef("%s: %w: see \"wharf %s --help\"", flags.Name(), err, flags.Name())
 	}
-	return nil
+	flags.Visit(func(f *pflag.Flag) { // most likely a shell variable that is not set: the default is not what was meant
+		if f.Value.Type() == "string" && f.Value.String() == "" {
+			err = usagef("%s: --%s is empty: name something, or leave it out", flags.Name(), f.Name)
+		}
+	})
+	return err
 }
 
 func versionCommand(_ context.Context, io stdio, _ []string) error {

@@ -154,6 +154,9 @@ func (l *loader) addProject(workspace string) error {
 func (l *loader) addEnvironment() error {
 	for name, key := range variables {
 		if value := os.Getenv(name); value != "" {
+			if key != "max_steps" && !strings.ContainsRune(`"'`, rune(value[0])) {
+				value = quote(value)
+			}
 			if err := l.addSetting(name, key+"="+value); err != nil {
 				return err
 			}
@@ -171,11 +174,23 @@ func (l *loader) addSetting(from, set string) error {
 	if !ok {
 		return fmt.Errorf("%s %q: it has no \"=\": write key=value, as in --set model='\"some-model\"'", from, set)
 	}
+	if strings.ContainsAny(set, "\r\n") {
+		return fmt.Errorf("%s %q: a setting is one line: it sets one key", from, set)
+	}
 	value = strings.TrimSpace(value)
 	if value != "true" && value != "false" && bareWord.MatchString(value) {
-		value = fmt.Sprintf("%q", value)
+		value = quote(value)
 	}
-	return l.add(from, strings.TrimSpace(key)+" = "+value+"\n", nil)
+	if key = strings.TrimSpace(key); strings.HasPrefix(key, "#") {
+		return fmt.Errorf("%s %q: a comment sets nothing", from, set)
+	}
+	return l.add(from, key+" = "+value+"\n", nil)
+}
+
+// quote returns text as a TOML string.
+func quote(text string) string {
+	quoted, _ := json.Marshal(text) // JSON's strings are TOML's too
+	return string(quoted)
 }
 
 // addFile adds a file, in which ${VAR} stands for the environment's variables
@@ -218,7 +233,8 @@ func (l *loader) add(from, text string, complete func(map[string]any) error) err
 	if err != nil {
 		return tomlError(from, err)
 	}
-	if unknown := md.Undecoded(); len(unknown) > 0 {
+	unknown := slices.DeleteFunc(md.Undecoded(), free)
+	if len(unknown) > 0 {
 		key := unknown[0]
 		return fmt.Errorf("%s:%d: unknown key %q%s", from, lineOf(text, key), key, didYouMean(key[len(key)-1], knownKeys(key)))
 	}
@@ -238,6 +254,12 @@ func (l *loader) add(from, text string, complete func(map[string]any) error) err
 	}
 	merge(l.merged, layer)
 	return nil
+}
+
+// free reports whether key stands in a table whose keys are not Wharf's to know.
+func free(key toml.Key) bool {
+	return len(key) > 1 && key[0] == "parameters" ||
+		len(key) > 3 && key[0] == "extensions" && (key[2] == "config" || key[2] == "grant")
 }
 
 // config decodes what the layers add up to.
@@ -379,7 +401,7 @@ type folders struct{ config, state, cache string }
 
 func findFolders() (folders, error) {
 	home, err := os.UserHomeDir()
-	if err != nil {
+	if err != nil || !filepath.IsAbs(home) {
 		u, lookup := user.Current()
 		if lookup != nil || u.HomeDir == "" {
 			return folders{}, usagef("there is no home folder to keep sessions in: set HOME")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,35 +22,37 @@ const (
 type output struct {
 	format string
 	w      io.Writer
-	err    error // the first failure to write
+	err    error                   // the first failure to write
+	lost   context.CancelCauseFunc // ends the run then: nobody is there to see the rest
 }
 
-func newOutput(format string, w io.Writer) (*output, error) {
+func newOutput(format string, w io.Writer, lost context.CancelCauseFunc) (*output, error) {
 	formats := []string{formatText, formatJSON, formatStream}
 	if !slices.Contains(formats, format) {
 		return nil, usagef("--output-format %q: not one of text, json, stream-json", format)
 	}
-	return &output{format: format, w: w}, nil
+	return &output{format: format, w: w, lost: lost}, nil
 }
 
 // event shows an event of the log as it happens.
 func (o *output) event(r session.Record) {
-	if o.format != formatStream {
+	if o.format != formatStream || o.err != nil {
 		return
 	}
 	line, err := session.Encode(r)
 	if err == nil {
 		_, err = o.w.Write(line)
 	}
-	if o.err == nil {
-		o.err = err
+	if err != nil {
+		o.err = fmt.Errorf("write to standard output: %w", err)
+		o.lost(o.err)
 	}
 }
 
 // result shows how the turn ended, and is the last thing to be shown.
 func (o *output) result(id session.ID, r engine.Result) error {
 	if o.err != nil {
-		return fmt.Errorf("write to standard output: %w", o.err)
+		return o.err
 	}
 	if o.format == formatText {
 		if r.Text == "" {

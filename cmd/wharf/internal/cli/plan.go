@@ -12,6 +12,7 @@ import (
 	"github.com/wharf-agent/wharf/engine/permission"
 	"github.com/wharf-agent/wharf/engine/provider/openai"
 	"github.com/wharf-agent/wharf/engine/provider/script"
+	"github.com/wharf-agent/wharf/engine/sandbox"
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
@@ -55,6 +56,9 @@ func (o runOptions) plan(view *progress) (p plan, err error) {
 	if p.policy, err = permission.New(permission.Profile(p.cfg.Sandbox.Profile), permission.Approve(p.cfg.Approve)); err != nil {
 		return p, exitError{exitUsage, err}
 	}
+	if o.noSandbox {
+		p.policy = p.policy.Unconfined()
+	}
 	if p.store, err = session.NewStore(p.folders.sessions(), version, session.Sync(p.cfg.Log.Sync)); err != nil {
 		return p, exitError{exitUsage, err}
 	}
@@ -94,7 +98,10 @@ func (o runOptions) workspace(f folders) (string, session.ID, error) {
 			return "", "", exitError{exitUsage, err}
 		}
 		if len(records) > 0 && o.dir == "" {
-			dir = records[0].Event.(session.Started).Cwd
+			cwd := records[0].Event.(session.Started).Cwd
+			if dir, err = filepath.EvalSymlinks(cwd); err != nil || !filepath.IsAbs(dir) {
+				return "", "", usagef("resume session %s: its folder %q is not there any more: name another with -C DIR", o.resume, cwd)
+			}
 		}
 		return dir, session.ID(o.resume), nil
 	}
@@ -132,6 +139,9 @@ func (o runOptions) config(f folders, workspace string) (config, []string, error
 		cfg.Provider = "openai"
 	}
 	profile, err := cfg.profile()
+	if err == nil && o.noSandbox && profile == sandbox.ReadOnly {
+		err = usagef("--no-sandbox runs commands unconfined, and the profile read-only promises that they change nothing: leave one of the two out")
+	}
 	cfg.Sandbox.Profile = string(profile)
 	return cfg, notices, err
 }

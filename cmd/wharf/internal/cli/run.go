@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
 	"sync"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/spf13/pflag"
@@ -100,7 +103,11 @@ func readPrompt(stdin io.Reader, args []string) (string, error) {
 // run runs one turn and shows it. The error says how the turn ended unless it
 // completed.
 func (o runOptions) run(ctx context.Context, io stdio, prompt string) error {
-	out, err := newOutput(o.format, io.out)
+	// A reader that goes away is a failed write, and not the end of this process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	out, err := newOutput(o.format, io.out, lost)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func sessionList(_ context.Context, io stdio, args []string) error {
 			reason = "open"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", s.ID, s.Started.Local().Format("2006-01-02 15:04"),
-			s.Turns, reason, printable(s.Cwd), oneLine(s.Title, 50))
+			s.Turns, reason, oneLine(s.Cwd, 200), oneLine(s.Title, 50))
 	}
 	return w.Flush()
 }
