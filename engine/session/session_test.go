@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -341,6 +342,37 @@ func TestOneProcessAtATime(t *testing.T) {
 		t.Fatalf("Resume of a closed session: %v", err)
 	}
 	again.Close()
+}
+
+// What a killed Wharf was just starting holds the lock for a moment longer.
+func TestALockThatIsLetGo(t *testing.T) {
+	store := testStore(t)
+	log, err := store.Create("/w", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(lockPatience/10, func() { log.Close() })
+	again, err := store.Resume(log.ID(), nil)
+	if err != nil {
+		t.Fatalf("Resume of a session that is let go: %v", err)
+	}
+	again.Close()
+}
+
+// A session that cannot be started leaves nothing behind: here its folder's
+// path is as long as a path may be, so no file can be in it.
+func TestCreateLeavesNothingHalfMade(t *testing.T) {
+	store := testStore(t)
+	longest := 4095 - len("/") - len(newID(time.Now()))
+	for len(store.dir) < longest {
+		store.dir += "/" + strings.Repeat("x", min(200, max(1, longest-len(store.dir)-1)))
+	}
+	if _, err := store.Create("/w", nil); !errors.Is(err, syscall.ENAMETOOLONG) {
+		t.Fatalf("Create: %v; want that the name is too long", err)
+	}
+	if left, err := os.ReadDir(store.dir); err != nil || len(left) > 0 {
+		t.Errorf("Create left %v, %v", left, err)
+	}
 }
 
 func TestOneBadLogHarmsOnlyItself(t *testing.T) {

@@ -51,6 +51,14 @@ func (s *Store) Create(cwd string, observe func(Record)) (*Log, error) {
 	if err := os.MkdirAll(filepath.Join(s.dir, string(id)), 0o700); err != nil {
 		return nil, err
 	}
+	l, err := s.start(id, cwd, observe)
+	if err != nil { // nothing half-made stays
+		return nil, errors.Join(err, os.RemoveAll(filepath.Join(s.dir, string(id))))
+	}
+	return l, nil
+}
+
+func (s *Store) start(id ID, cwd string, observe func(Record)) (*Log, error) {
 	l, err := s.open(id, os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return nil, err
@@ -126,6 +134,10 @@ func (s *Store) open(id ID, flag int) (*Log, error) {
 	return &Log{id: id, path: path, sync: s.sync, file: file, lock: lock}, nil
 }
 
+// lockPatience is how long a lock is waited for: a command that a killed Wharf
+// was just starting may hold it for a moment, until its own program begins.
+const lockPatience = 300 * time.Millisecond
+
 // lockFile takes the lock that keeps a second process off a session. The
 // kernel releases it however this process ends.
 func lockFile(path string) (*os.File, error) {
@@ -133,7 +145,12 @@ func lockFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	for end := time.Now().Add(lockPatience); err != nil && time.Now().Before(end); {
+		time.Sleep(lockPatience / 30)
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err != nil {
 		holder, _ := io.ReadAll(io.LimitReader(f, 32))
 		f.Close()
 		return nil, fmt.Errorf("%w by process %s: wait for it or end it", ErrInUse, cmp.Or(strings.TrimSpace(string(holder)), "unknown"))
