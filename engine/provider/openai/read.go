@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/wharf-agent/wharf/engine/provider"
@@ -125,7 +126,7 @@ func (r *reply) event(ctx context.Context, events *eventReader, e event) error {
 func (r *reply) take(eventName string, payload []byte) error {
 	var c chunk
 	if err := json.Unmarshal(payload, &c); err != nil {
-		return malformed("the server sent an event that cannot be read: "+string(payload), "try again")
+		return malformed("the server sent an event that cannot be read: "+fault(err), "try again")
 	}
 	if c.complains(eventName) {
 		return complain(payload)
@@ -145,6 +146,15 @@ func (r *reply) take(eventName string, payload []byte) error {
 		r.watch.tighten(finishedIdle)
 	}
 	return cmp.Or(r.pass(deltas), err)
+}
+
+// fault says what is wrong with a chunk without showing it: it may hold a part
+// of the answer, which a finalize_content hook has yet to see.
+func fault(err error) string {
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return fmt.Sprintf("%s has the wrong type (%s)", cmp.Or(wrong.Field, "it"), wrong.Value)
+	}
+	return err.Error()
 }
 
 func (r *reply) pass(deltas []provider.Delta) error {

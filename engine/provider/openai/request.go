@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
@@ -110,7 +111,7 @@ func encodeCall(c session.Call) (*openai.ChatCompletionMessageFunctionToolCallPa
 	call := &openai.ChatCompletionMessageFunctionToolCallParam{
 		ID: string(c.ID),
 		Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{
-			Name: c.Name, Arguments: sendableArguments(c.Arguments),
+			Name: sendableName(c.Name), Arguments: sendableArguments(c.Arguments),
 		},
 	}
 	if len(c.Extra) == 0 {
@@ -130,6 +131,20 @@ func encodeCall(c session.Call) (*openai.ChatCompletionMessageFunctionToolCallPa
 	}
 	call.SetExtraFields(extra)
 	return call, nil
+}
+
+// sendableName returns the name of a call as every server takes it back: one
+// that the model made up, with other characters or without end, would make
+// servers refuse the session from then on.
+func sendableName(raw string) string {
+	const longest = 64
+	name := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '_'
+	}, raw)
+	return name[:min(len(name), longest)]
 }
 
 // sendableArguments returns arguments that every server takes: the text itself
