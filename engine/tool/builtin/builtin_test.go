@@ -298,6 +298,16 @@ func TestHostilePatterns(t *testing.T) {
 	}
 }
 
+// Folders without end must not take a tool's whole time.
+func TestDeepFolders(t *testing.T) {
+	b := newBench(t, map[string]string{
+		strings.Repeat("d/", maxDepth) + "in": "", strings.Repeat("d/", maxDepth+5) + "out": "",
+	})
+	b.want("find_files", args{"pattern": "{in,out}"}, strings.Repeat("d/", maxDepth)+"in")
+	b.want("find_files", args{"pattern": "out", "path": strings.Repeat("d/", maxDepth+5)},
+		`error: "`+strings.Repeat("d/", maxDepth+5)+`" lies more than 100 folders deep: look from a folder nearer to the workspace`)
+}
+
 func TestAlternatives(t *testing.T) {
 	tests := []struct{ glob, want string }{
 		{"*.go", "*.go"},

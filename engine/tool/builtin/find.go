@@ -26,6 +26,7 @@ const (
 	defaultMatches = 250   // of grep
 	maxContext     = 20    // lines around a match
 	maxWalked      = 200_000
+	maxDepth       = 100   // folders one in the other; the time to open one grows with its depth
 	maxGlobs       = 100   // that one with braces may stand for
 	maxExpression  = 1_000 // bytes of a regular expression
 	longLine       = 4_096 // bytes of a line whose search can be interrupted
@@ -83,12 +84,15 @@ func orDot(name string) string {
 }
 
 // walk calls visit with each file below the folder at top, sorted by path,
-// leaving out .git, what .gitignore files exclude, and what links lead to. It
-// stops when visit returns false.
+// leaving out .git, what .gitignore files exclude, what links lead to, and what
+// lies too deep. It stops when visit returns false.
 func (f *files) walk(ctx context.Context, top string, visit func(rel string) bool) error {
 	rel, err := f.root.Resolve(top)
 	if err != nil {
 		return err
+	}
+	if strings.Count(rel, "/") > maxDepth {
+		return fmt.Errorf("%q lies more than %d folders deep: look from a folder nearer to the workspace", cutLine(top), maxDepth)
 	}
 	w := walker{files: f, ctx: ctx, visit: visit}
 	// What is above the folder may exclude things in it.
@@ -142,7 +146,7 @@ func (w *walker) dir(dir string) error {
 			continue
 		}
 		switch {
-		case entry.IsDir():
+		case entry.IsDir() && strings.Count(rel, "/") < maxDepth:
 			err := w.dir(rel)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 				return err
@@ -179,7 +183,7 @@ type findArgs struct {
 
 func (f *files) findFiles() tool.Tool {
 	return define("find_files",
-		"Find files of the workspace by name. The pattern is a glob: * within a name, ** over folders, {a,b} for either. Without a slash it is compared with the name alone, at any depth. What .gitignore excludes is left out.",
+		"Find files of the workspace by name. The pattern is a glob: * within a name, ** over folders, {a,b} for either. Without a slash it is compared with the name alone, at any depth. What .gitignore excludes, and what lies more than 100 folders deep, is left out.",
 		`"properties":{
 			"pattern":{"type":"string","minLength":1,"description":"such as *.go or src/**/*_test.py"},
 			"path":{"type":"string","description":"the folder to look in; the workspace itself if absent"}
@@ -294,7 +298,7 @@ type grepArgs struct {
 
 func (f *files) grep() tool.Tool {
 	return define("grep",
-		"Search the text files of the workspace for a regular expression (RE2 syntax), line by line. What .gitignore excludes is left out.",
+		"Search the text files of the workspace for a regular expression (RE2 syntax), line by line. What .gitignore excludes, and what lies more than 100 folders deep, is left out.",
 		`"properties":{
 			"pattern":{"type":"string","minLength":1},
 			"path":{"type":"string","description":"the folder or file to search; the workspace itself if absent"},
