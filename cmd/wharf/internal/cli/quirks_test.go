@@ -103,6 +103,7 @@ func play(t *testing.T, c quirks.Case) quirks.Outcome {
 		outcome.Runs = append(outcome.Runs, wharf(t, home, workspace, args))
 	}
 	outcome.Requests = server.Requests()
+	checkVisible(t, home, outcome.Requests)
 	problems := quirks.Check(c, outcome)
 	if len(problems) == 0 {
 		return outcome

@@ -1,0 +1,192 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wharf-agent/wharf/cmd/wharf/internal/quirks"
+)
+
+// object is JSON as a stranger reads it: nothing of Wharf's own code has a part
+// in rebuilding a request.
+type object = map[string]any
+
+// checkVisible compares each request that a server got with what the logs below
+// home say: what is visible is logged, and what is logged is visible.
+func checkVisible(t *testing.T, home string, got []quirks.Request) {
+	t.Helper()
+	var want []object
+	logs, err := filepath.Glob(filepath.Join(home, "state/wharf/sessions/*/log.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(logs, func(a, b string) int { // names sort by the second only
+		return strings.Compare(firstTime(t, a), firstTime(t, b))
+	})
+	for _, path := range logs {
+		want = append(want, rebuild(t, path)...)
+	}
+	if len(got) != len(want) {
+		t.Errorf("the server got %d requests, the log has %d", len(got), len(want))
+		return
+	}
+	for i, r := range got {
+		var body object
+		if err := json.Unmarshal(r.Body, &body); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want[i], body); diff != "" {
+			t.Errorf("request %d is not what the log says (-log +request):\n%s", i+1, diff)
+		}
+	}
+}
+
+func events(t *testing.T, path string) (list []object) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(content) {
+		var e object
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+func firstTime(t *testing.T, path string) string {
+	t.Helper()
+	at, _ := events(t, path)[0]["time"].(string)
+	return at
+}
+
+// rebuild returns the body of each request that a log says was sent.
+func rebuild(t *testing.T, path string) (bodies []object) {
+	t.Helper()
+	var header object
+	var messages []any
+	for _, e := range events(t, path) {
+		data, _ := e["data"].(object)
+		switch e["type"] {
+		case "request.header":
+			header = data
+		case "user.message":
+			if data["content"] != "" {
+				messages = append(messages, object{"role": "user", "content": data["content"]})
+			}
+		case "assistant.message":
+			if m := assistant(data); m != nil {
+				messages = append(messages, m)
+			}
+		case "tool.result":
+			content := data["content"]
+			if content == "" {
+				content = "(no output)"
+			}
+			messages = append(messages, object{"role": "tool", "tool_call_id": data["call_id"], "content": content})
+		case "request.sent":
+			bodies = append(bodies, request(header, messages))
+		}
+	}
+	return bodies
+}
+
+func request(header object, messages []any) object {
+	body := object{
+		"model": header["model"], "stream": true, "stream_options": object{"include_usage": true},
+		"messages": append([]any{object{"role": "system", "content": header["system"]}}, messages...),
+	}
+	var tools []any
+	list, _ := header["tools"].([]any)
+	for _, item := range list {
+		tool, _ := item.(object)
+		tools = append(tools, object{"type": "function", "function": object{
+			"name": tool["name"], "description": tool["description"], "parameters": tool["input_schema"],
+		}})
+	}
+	if tools != nil {
+		body["tools"] = tools
+	}
+	return body
+}
+
+func assistant(data object) object {
+	text, _ := data["text"].(string)
+	calls, _ := data["calls"].([]any)
+	if strings.TrimSpace(text) == "" && calls == nil {
+		return nil
+	}
+	m := object{"role": "assistant", "content": nil}
+	if text != "" {
+		m["content"] = text
+	}
+	var sent []any
+	for _, item := range calls {
+		call, _ := item.(object)
+		one := object{"id": call["call_id"], "type": "function", "function": object{
+			"name": call["name"], "arguments": sentArguments(call["arguments"].(string)),
+		}}
+		extra, _ := call["extra"].(object)
+		for key, value := range extra {
+			one[key] = value
+		}
+		sent = append(sent, one)
+	}
+	if sent != nil {
+		m["tool_calls"] = sent
+	}
+	return m
+}
+
+// sentArguments is what goes back for arguments as the model sent them: broken
+// ones are wrapped, so that servers take them.
+func sentArguments(raw string) string {
+	var fields object
+	switch {
+	case strings.TrimSpace(raw) == "":
+		return "{}"
+	case json.Unmarshal([]byte(raw), &fields) == nil && fields != nil:
+		return raw
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(object{"_invalid_arguments": raw}); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// TestVisibleOverRuns follows one session over a denied call, broken arguments,
+// empty replies, a reply that breaks off, and three processes.
+func TestVisibleOverRuns(t *testing.T) {
+	replies := func(texts ...string) (list []json.RawMessage) {
+		for _, text := range texts {
+			list = append(list, json.RawMessage(text))
+		}
+		return list
+	}
+	last := "Done."
+	play(t, quirks.Case{
+		Args: []string{"--sandbox", "read-only"},
+		Runs: []quirks.Run{
+			{Prompt: "One <&> \u2028.", Replies: replies(
+				`{"chunks":[{"delta":{"content":"Hm.","tool_calls":[{"index":0,"id":"a","function":{"name":"write_file","arguments":"{\"path\":\"x\",\"content\":\"y\"}"}},{"index":1,"id":"a","extra_content":{"sig":"<s>"},"function":{"name":"list_dir","arguments":"not JSON"}},{"index":2,"function":{"name":"nobody","arguments":""}}]}},{"finish":"tool_calls"}]}`,
+				`{"chunks":[{"finish":"stop"}]}`, `{"chunks":[{"delta":{"content":" "}},{"finish":"stop"}]}`, `{"chunks":[{"finish":"stop"}]}`,
+				`{"chunks":[{"delta":{"content":"Recovered."}},{"finish":"stop"}]}`)},
+			{Prompt: "Two", Resume: true, Replies: replies(`{"chunks":[{"delta":{"content":"half \ud800"}}],"end":"reset"}`)},
+			{Prompt: "Three", Resume: true, Replies: replies(`{"chunks":[{"delta":{"content":"Done."}},{"finish":"stop"}]}`)},
+		},
+		Expect: quirks.Expect{Outcome: "success", Exit: []int{0}, Text: &last},
+	})
+}
