@@ -74,11 +74,12 @@ func (t *turn) dispatch(ctx context.Context, call session.Call) (tool.Result, er
 		return unstarted(ctx, err), err
 	}
 	t.contexts = append(t.contexts, judged.Contexts...)
-	if asked.Arguments, bad = t.cfg.Tools.Check(call.Name, string(judged.Arguments)); bad != nil {
-		return *bad, nil
-	}
 	if refusal := t.permit(target.Spec(), judged); refusal != "" {
 		return t.deny(call, refusal), nil
+	}
+	if asked.Arguments, bad = t.cfg.Tools.Check(call.Name, string(judged.Arguments)); bad != nil {
+		bad.Content = "an extension replaced the arguments, and the call was not run: " + bad.Content
+		return *bad, nil
 	}
 	result, err := t.body(ctx, target, asked, judged.Result)
 	if err != nil {

@@ -105,6 +105,9 @@ func (r *Registry) check(name, raw string) (json.RawMessage, error) {
 	if err := json.Unmarshal([]byte(raw), &whole); err != nil {
 		return nil, fmt.Errorf("they are no JSON: %w", err)
 	}
+	if nesting(whole) > maxNesting {
+		return nil, fmt.Errorf("they are nested more than %d deep", maxNesting)
+	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(whole))
 	if err != nil {
 		return nil, err
@@ -126,6 +129,30 @@ func (r *Registry) check(name, raw string) (json.RawMessage, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(canonical.Bytes(), []byte("\n")), nil
+}
+
+// maxNesting bounds how deep arguments may be nested: what wraps them must
+// stay within what JSON readers take.
+const maxNesting = 500
+
+// nesting returns how deep a JSON value is nested.
+func nesting(value []byte) int {
+	depth, deepest, quoted := 0, 0, false
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
 }
 
 // CompileSchema reads an input schema. References to other documents are

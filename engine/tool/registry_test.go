@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wharf-agent/wharf/engine/session"
@@ -31,6 +32,7 @@ func TestCheckNamesTheField(t *testing.T) {
 		{"no object", `"path"`, `the arguments of look do not fit: they must be a JSON object`},
 		{"null", `null`, `the arguments of look do not fit: they must be a JSON object`},
 		{"no JSON", `{'path':'x'}`, `the arguments of look do not fit: they are no JSON: invalid character '\'' looking for beginning of object key string`},
+		{"a pit", `{"path":"[[[\"","options":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`, `the arguments of look do not fit: they are nested more than 500 deep`},
 		{"more than JSON", `{"path":"x"} ok`, `the arguments of look do not fit: they are no JSON: invalid character 'o' after top-level value`},
 	}
 	for _, tt := range tests {

@@ -9,7 +9,9 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/wharf-agent/wharf/engine/permission"
@@ -43,7 +45,10 @@ func (f function[A]) Spec() tool.Spec { return f.spec }
 func (f function[A]) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
 	var args A
 	if err := json.Unmarshal(call.Arguments, &args); err != nil {
-		return tool.Result{}, fmt.Errorf("read the arguments: %w", err)
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // a schema's integer may be written 1.0
+			err = fmt.Errorf("%q: got %s, want %s", wrong.Field, wrong.Value, wrong.Type)
+		}
+		return tool.Result{Content: fmt.Sprintf("the arguments of %s do not fit: %v", call.Name, err), IsError: true, Code: tool.InvalidArgs}, nil
 	}
 	return f.run(ctx, args)
 }
@@ -62,6 +67,15 @@ func define[A any](name, description, schema string, effect permission.Effect, t
 		},
 		run: run,
 	}
+}
+
+// plainName returns a file's name as it is, or quoted if it could be taken for more
+// than a name: a line break in it must not forge a line.
+func plainName(name string) string {
+	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
+		return quoted
+	}
+	return name
 }
 
 // text returns a result that is only its content.

@@ -201,6 +201,15 @@ func TestLookingAround(t *testing.T) {
 	b.want("grep", args{"pattern": "zebra"}, "[no line matches]")
 }
 
+// A name cannot pass for two.
+func TestNamesAreOneLine(t *testing.T) {
+	b := newBench(t, map[string]string{"a\nb.txt": "hit\n", "é x": "hit\n"})
+	b.want("list_dir", args{}, "\"a\\nb.txt\"\t4\né x\t4\n")
+	b.want("find_files", args{"pattern": "*"}, "\"a\\nb.txt\"\né x")
+	b.want("grep", args{"pattern": "hit"}, "\"a\\nb.txt\":1: hit\né x:1: hit\n")
+	b.want("read_file", args{"path": "é x", "offset": json.RawMessage("1.0")}, `error: the arguments of read_file do not fit: "offset": got number 1.0, want int INVALID_ARGS`)
+}
+
 // confined returns the rung that commands run on here; without one, it skips.
 func (b *bench) confined() string {
 	b.t.Helper()

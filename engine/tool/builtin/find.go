@@ -63,17 +63,17 @@ func (f *files) listDir() tool.Tool {
 func listed(entry fs.DirEntry) string {
 	switch mode := entry.Type(); {
 	case mode.IsDir():
-		return entry.Name() + "/"
+		return plainName(entry.Name()) + "/"
 	case mode&fs.ModeSymlink != 0:
-		return entry.Name() + "@"
+		return plainName(entry.Name()) + "@"
 	case !mode.IsRegular():
-		return entry.Name() + " (no regular file)"
+		return plainName(entry.Name()) + " (no regular file)"
 	}
 	info, err := entry.Info()
 	if err != nil {
-		return entry.Name()
+		return plainName(entry.Name())
 	}
-	return fmt.Sprintf("%s\t%d", entry.Name(), info.Size())
+	return fmt.Sprintf("%s\t%d", plainName(entry.Name()), info.Size())
 }
 
 func orDot(name string) string {
@@ -197,7 +197,7 @@ func (f *files) findFiles() tool.Tool {
 			var found []string
 			err = f.walk(ctx, orDot(a.Path), func(rel string) bool {
 				if match(rel) {
-					found = append(found, rel)
+					found = append(found, plainName(rel))
 				}
 				return len(found) <= maxFound
 			})
@@ -393,7 +393,7 @@ func (s *searcher) file(ctx context.Context, rel string, content []byte) {
 			if s.matches(ctx, lines[n]) {
 				mark = ":"
 			}
-			fmt.Fprintf(&s.out, "%s%s%d%s %s\n", rel, mark, n+1, mark, cutLine(lines[n]))
+			fmt.Fprintf(&s.out, "%s%s%d%s %s\n", plainName(rel), mark, n+1, mark, cutLine(lines[n]))
 			shown = n
 		}
 	}
