@@ -19,8 +19,10 @@ func TestParse(t *testing.T) {
 		{"a misspelt key", BeforeExecuteTool, `{"decison":"deny"}`, `bad answer: json: unknown field "decison"`},
 		{"a decision of another point", BeforeExecuteTool, `{"decision":"block"}`, `bad answer: before_execute_tool does not take the decision "block"`},
 		{"a decision that is none", BeforeExecuteTool, `{"decision":"maybe"}`, `bad answer: before_execute_tool does not take the decision "maybe"`},
-		{"arguments that are no object", BeforeExecuteTool, `{"replace":{"arguments":[1]}}`,
-			`bad answer: the replacement of "arguments": json: cannot unmarshal array into Go value of type map[string]json.RawMessage`},
+		{
+			"arguments that are no object", BeforeExecuteTool, `{"replace":{"arguments":[1]}}`,
+			`bad answer: the replacement of "arguments": json: cannot unmarshal array into Go value of type map[string]json.RawMessage`,
+		},
 		{"arguments that are null", BeforeExecuteTool, `{"replace":{"arguments":null}}`, `bad answer: the replacement of "arguments": it is null`},
 		{"a replacement that the point does not take", FinalizeContent, `{"replace":{"content":"x"}}`, `bad answer: finalize_content does not take a replacement of "content"`},
 		{"a text that is none", FinalizeContent, `{"replace":{"text":7}}`, `bad answer: the replacement of "text": json: cannot unmarshal number into Go value of type string`},

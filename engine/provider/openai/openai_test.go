@@ -37,37 +37,67 @@ func TestStatuses(t *testing.T) {
 		max    time.Duration
 		want   string
 	}{
-		{"an error object", 401, "", `{"error":{"message":"Incorrect API key: sk-secret-key","code":null}}`, provider.Auth, 0, 0,
-			"status 401: Incorrect API key: [redacted]: check the key in OPENAI_API_KEY: is it one of this server?"},
-		{"HTML without a title", 401, "", "<html><body><h1>401</h1>\n<script>var a</script>Log in</body></html>", provider.Auth, 0, 0,
-			"status 401: 401 Log in: check the key in OPENAI_API_KEY: is it one of this server?"},
-		{"an empty body", 403, "", "", provider.Auth, 0, 0,
-			"status 403: Forbidden: check what the key in OPENAI_API_KEY may do"},
-		{"the error as a text", 404, "", `{"error":"no such model"}`, provider.Invalid, 0, 0,
-			`status 404: no such model: check base_url (URL) and the model's name ("mock")`},
-		{"a message at the top", 400, "", `{"object":"error","message":"bad \u001b[31mrole","code":400}`, provider.Invalid, 0, 0,
-			`status 400: bad [31mrole: check the model's name ("mock") and the parameters`},
-		{"a list of details", 422, "", `{"detail":[{"loc":["body"],"msg":"field required"}]}`, provider.Invalid, 0, 0,
-			`status 422: field required: check the model's name ("mock") and the parameters`},
-		{"plain text", 500, "", "boom\n", provider.Server, 0, 0,
-			"status 500: boom: the fault is the server's: try again later"},
-		{"a page from a gateway", 502, "", "<html><head><title>502 Bad Gateway</title></head></html>", provider.Server, 0, 0,
-			"status 502: 502 Bad Gateway: the fault is the server's: try again later"},
-		{"null in every field", 429, "Retry-After: 3", `{"error":{"message":"slow down","type":null,"param":null,"code":null}}`, provider.RateLimit, 3 * time.Second, 3 * time.Second,
-			"status 429: slow down: try again in 3s"},
-		{"a numeric code", 429, "retry-after-ms: 250", `{"error":{"message":"slow down","code":429}}`, provider.RateLimit, 250 * time.Millisecond, 250 * time.Millisecond,
-			"status 429: slow down: try again in 250ms"},
+		{
+			"an error object", 401, "", `{"error":{"message":"Incorrect API key: sk-secret-key","code":null}}`, provider.Auth, 0, 0,
+			"status 401: Incorrect API key: [redacted]: check the key in OPENAI_API_KEY: is it one of this server?",
+		},
+		{
+			"HTML without a title", 401, "", "<html><body><h1>401</h1>\n<script>var a</script>Log in</body></html>", provider.Auth, 0, 0,
+			"status 401: 401 Log in: check the key in OPENAI_API_KEY: is it one of this server?",
+		},
+		{
+			"an empty body", 403, "", "", provider.Auth, 0, 0,
+			"status 403: Forbidden: check what the key in OPENAI_API_KEY may do",
+		},
+		{
+			"the error as a text", 404, "", `{"error":"no such model"}`, provider.Invalid, 0, 0,
+			`status 404: no such model: check base_url (URL) and the model's name ("mock")`,
+		},
+		{
+			"a message at the top", 400, "", `{"object":"error","message":"bad \u001b[31mrole","code":400}`, provider.Invalid, 0, 0,
+			`status 400: bad [31mrole: check the model's name ("mock") and the parameters`,
+		},
+		{
+			"a list of details", 422, "", `{"detail":[{"loc":["body"],"msg":"field required"}]}`, provider.Invalid, 0, 0,
+			`status 422: field required: check the model's name ("mock") and the parameters`,
+		},
+		{
+			"plain text", 500, "", "boom\n", provider.Server, 0, 0,
+			"status 500: boom: the fault is the server's: try again later",
+		},
+		{
+			"a page from a gateway", 502, "", "<html><head><title>502 Bad Gateway</title></head></html>", provider.Server, 0, 0,
+			"status 502: 502 Bad Gateway: the fault is the server's: try again later",
+		},
+		{
+			"null in every field", 429, "Retry-After: 3", `{"error":{"message":"slow down","type":null,"param":null,"code":null}}`, provider.RateLimit, 3 * time.Second, 3 * time.Second,
+			"status 429: slow down: try again in 3s",
+		},
+		{
+			"a numeric code", 429, "retry-after-ms: 250", `{"error":{"message":"slow down","code":429}}`, provider.RateLimit, 250 * time.Millisecond, 250 * time.Millisecond,
+			"status 429: slow down: try again in 250ms",
+		},
 		{"a date to wait for", 429, "Retry-After: " + soon, `slow down`, provider.RateLimit, 80 * time.Second, 90 * time.Second, ""},
-		{"a date that has passed", 429, "Retry-After: Mon, 02 Jan 2006 15:04:05 GMT", `slow down`, provider.RateLimit, 0, 0,
-			"status 429: slow down: wait and try again, or check the account's quota"},
-		{"a wait beyond all numbers", 429, "Retry-After: 1e300", `slow down`, provider.RateLimit, 24000 * time.Hour, 24000 * time.Hour,
-			"status 429: slow down: try again in 24000h0m0s"},
-		{"a wait that is none", 429, "Retry-After: NaN", `slow down`, provider.RateLimit, 0, 0,
-			"status 429: slow down: wait and try again, or check the account's quota"},
-		{"a wait in the details", 429, "", `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"2.601s"}]}}`, provider.RateLimit, 2601 * time.Millisecond, 2601 * time.Millisecond,
-			"status 429: RESOURCE_EXHAUSTED: try again in 2.601s"},
-		{"a wait in the words", 429, "", `{"error":{"message":"Your quota resets in 9h05m."}}`, provider.RateLimit, 9*time.Hour + 5*time.Minute, 9*time.Hour + 5*time.Minute,
-			"status 429: Your quota resets in 9h05m.: try again in 9h5m0s"},
+		{
+			"a date that has passed", 429, "Retry-After: Mon, 02 Jan 2006 15:04:05 GMT", `slow down`, provider.RateLimit, 0, 0,
+			"status 429: slow down: wait and try again, or check the account's quota",
+		},
+		{
+			"a wait beyond all numbers", 429, "Retry-After: 1e300", `slow down`, provider.RateLimit, 24000 * time.Hour, 24000 * time.Hour,
+			"status 429: slow down: try again in 24000h0m0s",
+		},
+		{
+			"a wait that is none", 429, "Retry-After: NaN", `slow down`, provider.RateLimit, 0, 0,
+			"status 429: slow down: wait and try again, or check the account's quota",
+		},
+		{
+			"a wait in the details", 429, "", `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"2.601s"}]}}`, provider.RateLimit, 2601 * time.Millisecond, 2601 * time.Millisecond,
+			"status 429: RESOURCE_EXHAUSTED: try again in 2.601s",
+		},
+		{
+			"a wait in the words", 429, "", `{"error":{"message":"Your quota resets in 9h05m."}}`, provider.RateLimit, 9*time.Hour + 5*time.Minute, 9*time.Hour + 5*time.Minute,
+			"status 429: Your quota resets in 9h05m.: try again in 9h5m0s",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -192,16 +222,31 @@ func TestNewRefuses(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		{"a base URL without scheme", Config{BaseURL: "localhost:8080/v1"},
-			`openai: base_url "localhost:8080/v1" is not the address of a server: write one such as "https://api.openai.com/v1"`},
-		{"a base URL that is none", Config{BaseURL: "http://[::1"},
-			`openai: base_url is not a URL: write one such as "https://api.openai.com/v1"`},
-		{"a password in the base URL", Config{BaseURL: "https://me:secret@host/v1"},
-			`openai: base_url "https://me:xxxxx@host/v1" has more than scheme, host and path: leave out user, query and fragment`},
-		{"a key with a line break", Config{APIKey: "sk-1\nsk-2"},
-			`openai: the API key has characters that no header may carry: copy it again, without quotes or line breaks`},
-		{"a negative time-out", Config{IdleTimeout: -1},
-			`openai: the idle time-out -1ns is negative: use 0 for the default of 2m0s`},
+		{
+			"a base URL without scheme",
+			Config{BaseURL: "localhost:8080/v1"},
+			`openai: base_url "localhost:8080/v1" is not the address of a server: write one such as "https://api.openai.com/v1"`,
+		},
+		{
+			"a base URL that is none",
+			Config{BaseURL: "http://[::1"},
+			`openai: base_url is not a URL: write one such as "https://api.openai.com/v1"`,
+		},
+		{
+			"a password in the base URL",
+			Config{BaseURL: "https://me:secret@host/v1"},
+			`openai: base_url "https://me:xxxxx@host/v1" has more than scheme, host and path: leave out user, query and fragment`,
+		},
+		{
+			"a key with a line break",
+			Config{APIKey: "sk-1\nsk-2"},
+			`openai: the API key has characters that no header may carry: copy it again, without quotes or line breaks`,
+		},
+		{
+			"a negative time-out",
+			Config{IdleTimeout: -1},
+			`openai: the idle time-out -1ns is negative: use 0 for the default of 2m0s`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -56,7 +56,8 @@ func (f function[A]) Run(ctx context.Context, call tool.Call) (tool.Result, erro
 // define makes a tool. schema is its input schema's properties and what else
 // belongs beside them.
 func define[A any](name, description, schema string, effect permission.Effect, timeout time.Duration,
-	run func(context.Context, A) (tool.Result, error)) tool.Tool {
+	run func(context.Context, A) (tool.Result, error),
+) tool.Tool {
 	return function[A]{
 		spec: tool.Spec{
 			Tool: session.Tool{

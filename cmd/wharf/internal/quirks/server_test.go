@@ -48,10 +48,14 @@ func TestReplies(t *testing.T) {
 		want                 string
 		broken               bool
 	}{
-		{"chunks in the usual envelope", `{"chunks":[{"delta":{"content":"a"}},{"finish":"stop"}]}`, good, 200,
-			event1(`{"content":"a"}`, "null") + event1("{}", `"stop"`) + done, false},
-		{"an event as it is written, raw bytes, an end mark", `{"chunks":[{"json":{"x":1}},{"raw":":\n\n"},{"done":true}]}`, good, 200,
-			"data: {\"x\":1}\n\n:\n\n" + done, false},
+		{
+			"chunks in the usual envelope", `{"chunks":[{"delta":{"content":"a"}},{"finish":"stop"}]}`, good, 200,
+			event1(`{"content":"a"}`, "null") + event1("{}", `"stop"`) + done, false,
+		},
+		{
+			"an event as it is written, raw bytes, an end mark", `{"chunks":[{"json":{"x":1}},{"raw":":\n\n"},{"done":true}]}`, good, 200,
+			"data: {\"x\":1}\n\n:\n\n" + done, false,
+		},
 		{"a byte a write", `{"chunks":[{"raw":"ž🚀","split":1}]}`, good, 200, "ž🚀" + done, false},
 		{"an end in order", `{"chunks":[{"raw":"x"}],"end":"eof"}`, good, 200, "x", false},
 		{"a cut", `{"chunks":[{"raw":"x"}],"end":"cut"}`, good, 200, "x", true},
@@ -59,8 +63,10 @@ func TestReplies(t *testing.T) {
 		{"a connection that is dropped", `{"end":"drop"}`, good, 0, "", true},
 		{"a body", `{"status":429,"body":"slow down"}`, good, 429, "slow down", false},
 		{"a whole answer", `{"completion":{"choices":[{"message":{"content":"a"}}]}}`, `{}`, 200, `{"choices":[{"message":{"content":"a"}}]}`, false},
-		{"a whole answer to a request for a stream", `{"completion":{"choices":[{"message":{"content":"a"}}]}}`, good, 200,
-			"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n" + done, false},
+		{
+			"a whole answer to a request for a stream", `{"completion":{"choices":[{"message":{"content":"a"}}]}}`, good, 200,
+			"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n" + done, false,
+		},
 		{"placeholders", `{"body":"{{n}} {{noarg}} {{fill 3}} {{other}}"}`, good, 200, "1 list_dir xxx {{other}}", false},
 	}
 	for _, tt := range tests {
@@ -156,10 +162,14 @@ func TestProblems(t *testing.T) {
 		{"two answers", call + "," + answer + "," + answer, `[message 2: answers no open call: "1"]`},
 		{"an answer to nothing", answer, `[message 0: answers no open call: "1"]`},
 		{"an empty id", strings.Replace(call, `"1"`, `""`, 1), `[message 0: call id "" is empty or not unique the call "" has no answer]`},
-		{"arguments that are no JSON", strings.Replace(call, `"{}"`, `"{"`, 1) + "," + answer,
-			`[message 0: call "f" has no name, or arguments that are no string of JSON: "{"]`},
-		{"arguments that are no string", strings.Replace(call, `"{}"`, `{}`, 1) + "," + answer,
-			`[message 0: call "f" has no name, or arguments that are no string of JSON: {}]`},
+		{
+			"arguments that are no JSON", strings.Replace(call, `"{}"`, `"{"`, 1) + "," + answer,
+			`[message 0: call "f" has no name, or arguments that are no string of JSON: "{"]`,
+		},
+		{
+			"arguments that are no string", strings.Replace(call, `"{}"`, `{}`, 1) + "," + answer,
+			`[message 0: call "f" has no name, or arguments that are no string of JSON: {}]`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
