@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -140,7 +141,7 @@ func BenchmarkLoad(b *testing.B) {
 			}
 		})
 		b.Run("guest="+language+"/warm", func(b *testing.B) {
-			dir := b.TempDir()
+			dir := filepath.Join(b.TempDir(), "cache")
 			benchLoad(b, dir, wasm)
 			for b.Loop() {
 				benchLoad(b, dir, wasm)

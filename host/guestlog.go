@@ -14,6 +14,7 @@ import (
 type guestLog struct {
 	extension      string
 	record         func(session.Event) error
+	over           func() bool // whether the running call is over
 	stdout, stderr lineWriter
 
 	bytes, lines int
@@ -32,18 +33,20 @@ func (l *guestLog) begin() {
 // end ends a call: unfinished lines count as lines. It returns the session
 // log's error, if it had one.
 func (l *guestLog) end() error {
-	l.stdout.flush()
-	l.stderr.flush()
+	l.stdout.finish()
+	l.stderr.finish()
 	return l.err
 }
 
-// add logs one text. Beyond the limit, all is dropped with one note.
+// add logs one text. Beyond the limit, all is dropped with one note. An empty
+// text is not logged, and counts as a line all the same.
 func (l *guestLog) add(level abi.Level, text []byte) {
-	if len(text) == 0 || l.dropped || l.err != nil {
+	if l.dropped || l.err != nil {
 		return
 	}
+	l.lines++
 	left := limitLog - l.bytes
-	if len(text) > left || l.lines >= limitLogLines {
+	if len(text) > left || l.lines > limitLogLines {
 		l.dropped = true
 		l.write(level, text[:min(left, len(text))])
 		l.write(abi.Warning, []byte(fmt.Sprintf("the rest of what this call logs is dropped: it is over the limit log, %d KiB a call", limitLog>>10)))
@@ -57,7 +60,6 @@ func (l *guestLog) write(level abi.Level, text []byte) {
 		return
 	}
 	l.bytes += len(text)
-	l.lines++
 	l.err = l.record(session.ExtensionLogged{
 		Extension: l.extension, Level: level.String(), Text: strings.ToValidUTF8(string(text), "\uFFFD"),
 	})
@@ -65,7 +67,7 @@ func (l *guestLog) write(level abi.Level, text []byte) {
 
 // lastWords returns what a guest that died had to say, for an error.
 func (l *guestLog) lastWords() string {
-	l.stderr.flush()
+	l.stderr.finish()
 	if l.words == "" {
 		return ""
 	}
@@ -79,10 +81,14 @@ type lineWriter struct {
 	line  []byte // not finished yet
 }
 
-// Write logs each line. It takes everything, whatever the limit.
+// Write logs each line. It takes everything, whatever the limit, until the
+// call is over: a guest can have it called a million times at once.
 func (w *lineWriter) Write(p []byte) (int, error) {
+	if w.log.over() {
+		return 0, errTimeout
+	}
 	written := len(p)
-	for len(p) > 0 && !w.log.dropped {
+	for len(p) > 0 && !w.log.dropped && w.log.err == nil {
 		line, rest, whole := bytes.Cut(p, []byte("\n"))
 		w.line = append(w.line, line[:min(len(line), limitLog+1)]...)
 		if whole || len(w.line) > limitLog {
@@ -91,6 +97,13 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 		p = rest
 	}
 	return written, nil
+}
+
+// finish logs a line that has no end yet.
+func (w *lineWriter) finish() {
+	if len(w.line) > 0 {
+		w.flush()
+	}
 }
 
 func (w *lineWriter) flush() {

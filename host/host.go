@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"syscall"
 
 	"github.com/tetratelabs/wazero"
 )
@@ -48,7 +49,7 @@ func Open(cfg Config) (*Host, error) {
 		if dir == "" {
 			continue
 		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := makePrivate(dir); err != nil {
 			return nil, fmt.Errorf("open the extension host: %w", err)
 		}
 	}
@@ -60,6 +61,25 @@ func Open(cfg Config) (*Host, error) {
 		h.cache = cache
 	}
 	return h, nil
+}
+
+// makePrivate makes a folder to which nobody else can write. Whoever could
+// write to the compile cache would run code of theirs in this process.
+func makePrivate(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("others may write to the folder %q: chmod go-w, once it holds nothing of theirs", dir)
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
+		return fmt.Errorf("the folder %q belongs to somebody else: name one of your own", dir)
+	}
+	return nil
 }
 
 // Close closes all extensions and frees what was compiled. Close their

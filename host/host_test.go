@@ -45,6 +45,9 @@ func missing(t testing.TB, what, install string) {
 	t.Skipf("%s is missing: %s", what, install)
 }
 
+// ownFolder names a folder that a host is to make.
+func ownFolder(t testing.TB) string { return filepath.Join(t.TempDir(), "own") }
+
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()
 	wasm, err := os.ReadFile(filepath.Join("testdata", name+".wasm"))
@@ -199,7 +202,7 @@ func TestFixturesAreBuiltFromTheirSources(t *testing.T) {
 }
 
 func TestOpenMakesPrivateFolders(t *testing.T) {
-	dir := t.TempDir()
+	dir := ownFolder(t)
 	cache, kv := filepath.Join(dir, "a", "cache"), filepath.Join(dir, "a", "kv")
 	h, err := Open(Config{CacheDir: cache, KVDir: kv})
 	if err != nil {
@@ -227,9 +230,37 @@ func TestOpenMakesPrivateFolders(t *testing.T) {
 	}
 }
 
+// A folder that others can write to is refused: what is in the cache runs in
+// this process.
+func TestFoldersOfOthers(t *testing.T) {
+	open, dir := filepath.Join(t.TempDir(), "open"), ownFolder(t)
+	if err := os.Mkdir(open, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o770); err != nil {
+		t.Fatal(err)
+	}
+	for _, cfg := range []Config{{CacheDir: open}, {KVDir: open}, {CacheDir: dir, KVDir: open}} {
+		h, err := Open(cfg)
+		if want := `open the extension host: others may write to the folder "` + open + `": chmod go-w, once it holds nothing of theirs`; err == nil || err.Error() != want {
+			t.Errorf("Open(%+v) = %v, %v\nwant %s", cfg, h, err, want)
+		}
+	}
+	if os.Geteuid() != 0 {
+		return // only root can give a folder away
+	}
+	if err := errors.Join(os.Chmod(open, 0o700), os.Chown(open, 12345, 12345)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(Config{CacheDir: open})
+	if want := `open the extension host: the folder "` + open + `" belongs to somebody else: name one of your own`; err == nil || err.Error() != want {
+		t.Errorf("Open: %v\nwant %s", err, want)
+	}
+}
+
 // A damaged file in the cache costs time, nothing else.
 func TestDamagedCache(t *testing.T) {
-	dir := t.TempDir()
+	dir := ownFolder(t)
 	for range 2 {
 		h, err := Open(Config{CacheDir: dir})
 		if err != nil {

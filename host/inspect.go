@@ -25,7 +25,7 @@ func Inspect(wasm []byte) (*Inspection, error) {
 	}
 	_, _, i.Problem = examine(wasm)
 	if i.Problem == nil {
-		_, i.Problem = m.boundTables(wasm)
+		_, i.Problem = m.rewrite()
 	}
 	if text, err := manifestText(m.sections); err == nil {
 		i.Manifest, _ = ParseManifest(text) // if that fails, it is the Problem

@@ -35,7 +35,7 @@ type instance struct {
 // StartTimeout.
 func (e *Extension) instantiate(ctx context.Context, record func(session.Event) error) (*instance, error) {
 	x := &instance{extension: e, record: record, handlers: map[string]api.Function{}}
-	x.log = guestLog{extension: e.Manifest.Name, record: record}
+	x.log = guestLog{extension: e.Manifest.Name, record: record, over: x.over}
 	cfg := wazero.NewModuleConfig().
 		WithName(""). // so that there may be many
 		WithStartFunctions(abi.Initialize).
@@ -147,10 +147,8 @@ type randomness struct{ *instance }
 
 // Read fills p, in pieces, so that a large one can be interrupted.
 func (r randomness) Read(p []byte) (int, error) {
-	select {
-	case <-r.done:
+	if r.over() {
 		return 0, errTimeout
-	default:
-		return rand.Read(p[:min(len(p), 64<<10)])
 	}
+	return rand.Read(p[:min(len(p), 64<<10)])
 }

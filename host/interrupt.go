@@ -74,7 +74,7 @@ func (x *instance) explain(err error) error {
 	case errors.As(err, &f):
 		return f
 	case errors.As(err, &exit):
-		return fmt.Errorf("%w with status %d%s", errExited, exit.ExitCode(), x.log.lastWords())
+		return fmt.Errorf("%w with status %d%s", errExited, exit.ExitCode(), clean(x.log.lastWords()))
 	}
 	cause, trace, _ := strings.Cut(err.Error(), "\nwasm stack trace:")
 	cause = strings.TrimSuffix(cause, " (recovered by wazero)")
@@ -85,7 +85,7 @@ func (x *instance) explain(err error) error {
 	if frame, _, _ := strings.Cut(strings.TrimSpace(trace), "\n"); frame != "" {
 		where = " in " + strings.TrimSpace(frame)
 	}
-	return fmt.Errorf("the guest trapped: %s%s%s", cause, where, x.log.lastWords())
+	return fmt.Errorf("the guest trapped: %s", clean(cause+where+x.log.lastWords()))
 }
 
 // fault is what a guest did against the ABI. As a panic in a host function it
@@ -95,6 +95,16 @@ type fault struct{ text string }
 func (f *fault) Error() string { return f.text }
 
 func faultf(format string, args ...any) *fault { return &fault{fmt.Sprintf(format, args...)} }
+
+// over reports whether the running call is over, though the guest still runs.
+func (x *instance) over() bool {
+	select {
+	case <-x.done:
+		return true
+	default:
+		return false
+	}
+}
 
 // sleep is the guest's sleep: it ends with the running call.
 func (x *instance) sleep(ns int64) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -124,7 +125,7 @@ func (s kvStore) locked(ctx context.Context, how int, do func() error) error {
 	if s.dir == "" {
 		return errors.New("this host has no folder for what extensions keep")
 	}
-	lock, err := os.OpenFile(filepath.Join(s.dir, s.name+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := s.open(".lock", os.O_CREATE|os.O_RDWR)
 	if err != nil {
 		return storeError(err)
 	}
@@ -145,30 +146,54 @@ func (s kvStore) locked(ctx context.Context, how int, do func() error) error {
 	}
 }
 
-func (s kvStore) path() string { return filepath.Join(s.dir, s.name+".json") }
+func (s kvStore) path(suffix string) string { return filepath.Join(s.dir, s.name+suffix) }
+
+var errNoFile = errors.New("there is something else in the place of its file: take it away")
+
+// open opens one of the store's files. It follows no link, waits for nothing,
+// and takes regular files alone.
+func (s kvStore) open(suffix string, flags int) (*os.File, error) {
+	file, err := os.OpenFile(s.path(suffix), flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
+		return nil, errNoFile
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(errNoFile, file.Close())
+	}
+	return file, nil
+}
 
 func (s kvStore) load() (map[string]json.RawMessage, error) {
-	raw, err := os.ReadFile(s.path())
+	file, err := s.open(".json", os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]json.RawMessage{}, nil
 	}
 	if err != nil {
 		return nil, storeError(err)
 	}
+	defer file.Close()
+	raw, err := io.ReadAll(file)
+	if err != nil {
+		return nil, storeError(err)
+	}
 	f := kvFile{Entries: map[string]json.RawMessage{}}
 	if err := decodeStrict(raw, &f); err != nil || f.Version != 1 || f.Entries == nil {
-		return nil, fmt.Errorf("the file %s is damaged or from a later version: move it away", filepath.Base(s.path()))
+		return nil, fmt.Errorf("the file %s is damaged or from a later version: move it away", filepath.Base(s.path(".json")))
 	}
 	return f.Entries, nil
 }
 
 // save replaces the file: a reader, or a crash, sees the old or the new one.
-func (s kvStore) save(kept map[string]json.RawMessage) (err error) {
-	raw, err := json.Marshal(kvFile{Version: 1, Entries: kept})
+// The lock is held, so what an earlier crash left of a new one is overwritten.
+func (s kvStore) save(kept map[string]json.RawMessage) error {
+	raw, err := encodeStore(kept)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(s.dir, s.name+".*.tmp") // mode 0600
+	f, err := s.open(".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC)
 	if err != nil {
 		return storeError(err)
 	}
@@ -178,7 +203,7 @@ func (s kvStore) save(kept map[string]json.RawMessage) (err error) {
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), s.path())
+		err = os.Rename(f.Name(), s.path(".json"))
 	}
 	if err != nil {
 		return storeError(errors.Join(err, os.Remove(f.Name())))
@@ -186,8 +211,21 @@ func (s kvStore) save(kept map[string]json.RawMessage) (err error) {
 	return nil
 }
 
+// encodeStore writes values as they are: escapes would let them grow over the
+// quota. What load could not read again is an error.
+func encodeStore(kept map[string]json.RawMessage) ([]byte, error) {
+	raw, err := encode(kvFile{Version: 1, Entries: kept})
+	if err == nil && !json.Valid(raw) {
+		err = fmt.Errorf("%w: the value is nested too deeply", errBadRequest)
+	}
+	return raw, err
+}
+
 // storeError keeps the host's paths from the guest.
 func storeError(err error) error {
+	if errors.Is(err, errNoFile) {
+		return fmt.Errorf("the store cannot be used: %w", errNoFile)
+	}
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return fmt.Errorf("the store cannot be used: %w", path.Err)

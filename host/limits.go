@@ -22,5 +22,18 @@ const (
 	limitLogLines      = 10_000   // log, in lines
 	limitOperations    = 10_000   // operations: in one call
 	limitTableElements = 100_000  // tables: all of a module's together
+	limitSections      = 1_000    // sections: of a module
+	limitManifest      = 128 << 10
+	maxErrorText       = 1_000 // what an error quotes of a guest
 	maxTimeout         = 10 * time.Minute
+)
+
+// The limit code, of one function: compiling cannot be cut short, and takes
+// more than in proportion to these.
+const (
+	limitBody       = 1 << 20
+	limitLocals     = 5_000
+	limitLoopLocals = 20_000 // local variables times loops within each other
+	limitBlocks     = 20_000 // within each other
+	limitBranches   = 50_000 // of all tables
 )

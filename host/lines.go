@@ -104,8 +104,10 @@ func salvage(text string) *Manifest {
 		}
 	}
 	var f struct{ Role any }
-	if _, err := toml.Decode(text, &f); err == nil && f.Role == "guard" {
-		m.Guard = true
+	if _, err := checkNesting(text); err == nil && len(text) <= limitManifest {
+		if _, err := toml.Decode(text, &f); err == nil && f.Role == "guard" {
+			m.Guard = true
+		}
 	}
 	blind := m.Guard && len(m.Hooks) == 0
 	for _, info := range hook.Points {

@@ -125,7 +125,7 @@ func (h *Host) load(ctx context.Context, wasm []byte, o Options) (*Extension, er
 	if err != nil {
 		return nil, err
 	}
-	bounded, err := m.boundTables(wasm)
+	rewritten, err := m.rewrite()
 	if err != nil {
 		return nil, err
 	}
@@ -142,9 +142,9 @@ func (h *Host) load(ctx context.Context, wasm []byte, o Options) (*Extension, er
 	if h.closed {
 		return nil, errors.New("the extension host is closed")
 	}
-	if err := e.compile(ctx, bounded, h.cache); err != nil {
+	if err := e.compile(ctx, rewritten, h.cache); err != nil {
 		// A damaged entry of the cache must not keep a sound module out.
-		if again := e.compile(ctx, bounded, nil); again != nil {
+		if again := e.compile(ctx, rewritten, nil); again != nil {
 			return nil, fmt.Errorf("it is no valid module: %s", oneLine(again))
 		}
 	}
@@ -238,7 +238,7 @@ func checkImports(m *module, _ *Manifest) error {
 			continue // wazero checks its type
 		case i.module != abi.ImportModule || !ours || i.kind != kindFunction:
 			return fmt.Errorf("it imports %q, which this host does not have: a guest may import %s.call, %s.read, %s.log and the functions of %s",
-				i.String(), abi.ImportModule, abi.ImportModule, abi.ImportModule, abi.WASI)
+				clean(i.String()), abi.ImportModule, abi.ImportModule, abi.ImportModule, abi.WASI)
 		}
 		if got, ok := m.typeAt(i.index); !ok || got != want {
 			return fmt.Errorf("it imports %q as %s: its type is %s", i.String(), got, want)

@@ -72,6 +72,22 @@ func TestLoadRefusesModules(t *testing.T) {
 	}
 }
 
+// emptySection is a custom section with nothing in it.
+var emptySection = []byte{sectionCustom, 2, 1, 'x'}
+
+// What an error quotes of a module is short, and does nothing to a terminal.
+func TestLoadErrorsQuoteWithCare(t *testing.T) {
+	long := append(appendName(appendName([]byte{1}, strings.Repeat("m", 1_000_000)), "n\x1b[2J"), kindFunction, 0)
+	wasm := append(bytes.Clone(preamble), sectionImport)
+	wasm = append(appendU32(wasm, uint32(len(long))), long...)
+	if _, err := shared.LoadBytes(t.Context(), "x.wasm", embed(t, wasm, leastManifest), Options{}); err == nil || len(err.Error()) > 2_000 {
+		t.Errorf("an import with a long name: %.300v", err)
+	}
+	if got, want := clean("a\n b\x1b[31m\u202e"+strings.Repeat("x", 2_000)), "a b\uFFFD[31m\uFFFD"+strings.Repeat("x", 1_000-12)+"…"; got != want {
+		t.Errorf("clean:\n%q\nwant\n%q", got, want)
+	}
+}
+
 // damaged makes files that are no whole core modules.
 func damaged(t *testing.T) map[string][]byte {
 	whole := embed(t, fixture(t, "least"), leastManifest)
@@ -83,6 +99,7 @@ func damaged(t *testing.T) map[string][]byte {
 		"the file is truncated: its section 10 has 12 bytes, of which 11 are there: get a whole one":           whole[:len(whole)-1],
 		"the file is damaged: it ends in the middle of an item, or has a number that is none: get a whole one": append(bytes.Clone(whole), 1),
 		"it has no manifest (custom section wharf.manifest): build it with wharf ext build, or embed one":      fixture(t, "least"),
+		"it has more than 1000 sections: that is over the limit sections":                                      append(bytes.Clone(whole), bytes.Repeat(emptySection, 1000)...),
 		"it has two sections wharf.manifest: build it again":                                                   append(bytes.Clone(whole), whole[8:8+3+len("wharf.manifest")+len(leastManifest)]...),
 		"the file has more than 32 MiB: that is over the limit module":                                         append(bytes.Clone(whole), make([]byte, 32<<20)...),
 	}
@@ -254,7 +271,7 @@ func FuzzExamine(f *testing.F) {
 		if err != nil {
 			return
 		}
-		bounded, err := m.boundTables(wasm)
+		bounded, err := m.rewrite()
 		if err != nil {
 			return
 		}

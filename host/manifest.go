@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/BurntSushi/toml"
 
@@ -86,6 +87,12 @@ type fileTool struct {
 
 // ParseManifest reads a manifest. It is strict; an error names the line.
 func ParseManifest(text string) (*Manifest, error) {
+	if len(text) > limitManifest {
+		return nil, fmt.Errorf("the manifest has %d bytes: that is over the limit manifest, %d KiB", len(text), limitManifest>>10)
+	}
+	if line, err := checkNesting(text); err != nil {
+		return nil, fmt.Errorf("manifest line %d: %w", line, err)
+	}
 	var f file
 	meta, err := toml.Decode(text, &f)
 	if err != nil {
@@ -145,11 +152,14 @@ var known = map[string]string{
 }
 
 func (p *manifestParser) unknownKey(key toml.Key) error {
-	table := ""
+	path, name, table := strings.Join(key, "."), key[len(key)-1], ""
 	if len(key) > 1 {
 		table = key[0]
 	}
-	return p.refuse(strings.Join(key, "."), -1, "unknown key %q: there are %s", key[len(key)-1], known[table])
+	if known[table] == "" { // the table itself is unknown
+		name, table = key[0], ""
+	}
+	return p.refuse(path, -1, "unknown key %q: there are %s", name, known[table])
 }
 
 var (
@@ -171,6 +181,10 @@ func (p *manifestParser) head(f *file) error {
 		return p.refuse("abi", -1, "abi is missing: add abi = %d", abi.Version)
 	case f.ABI != abi.Version:
 		return p.refuse("abi", -1, "abi = %d: this host speaks ABI %d: rebuild it with the guest SDK of this release", f.ABI, abi.Version)
+	case hasControls(f.Description):
+		return p.refuse("description", -1, "the description has control characters: take them out")
+	case hasControls(f.License):
+		return p.refuse("license", -1, "the license has control characters: take them out")
 	case f.Role != "" && f.Role != "guard" && f.Role != "observer":
 		return p.refuse("role", -1, "role %q: it is guard or observer", f.Role)
 	}
@@ -251,7 +265,14 @@ func (p *manifestParser) tools(f *file) error {
 		if t.Description == "" {
 			return p.refuse("tools", i, "tool %q has no description: the model needs one to know when to call it", t.Name)
 		}
-		if _, err := tool.CompileSchema(made.InputSchema); err != nil {
+		if hasControls(t.Description) {
+			return p.refuse("tools", i, "the description of tool %q has control characters: take them out", t.Name)
+		}
+		err := checkSchemaNesting(t.InputSchema)
+		if err == nil {
+			_, err = tool.CompileSchema(made.InputSchema)
+		}
+		if err != nil {
 			return p.refuse("tools.input_schema", i, "input_schema of tool %q is no JSON Schema: %s", t.Name, oneLine(err))
 		}
 		if err := p.timeout(&made.Timeout, "tools", i, t.Timeout); err != nil {
@@ -302,5 +323,25 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
+// hasControls reports whether a text for people holds what could make a
+// terminal show another one.
+func hasControls(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' })
+}
+
 // oneLine is an error's text in one line.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+func oneLine(err error) string { return clean(err.Error()) }
+
+// clean makes one line of a text that may quote a guest: what cannot be
+// printed is replaced, and what is too long is cut short.
+func clean(text string) string {
+	if len(text) > maxErrorText {
+		text = text[:maxErrorText] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, strings.Join(strings.Fields(text), " "))
+}

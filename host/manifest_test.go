@@ -114,6 +114,15 @@ func TestManifestRefused(t *testing.T) {
 		{"an unknown key of a tool", "parallel", "parallell", `manifest line 24: unknown key "parallell": there are name, description, input_schema, parallel, timeout, instance`},
 		{"an unknown key behind a string of several lines", "memory =", "memroy =", `manifest line 33: unknown key "memroy": there are memory`},
 		{"an unknown table", "[limits]", "[limit]", `manifest line 32: unknown key "limit": there are name, version, description, license, abi, role, hooks, tools, capabilities, limits`},
+		{"a key of an unknown table", "[hooks.on_stream]", "[hook.on_stream]\ntimeout = \"1s\"", `manifest line 13: unknown key "hook": there are name, version, description, license, abi, role, hooks, tools, capabilities, limits`},
+		{"control characters in the description", "Refuses recursive deletes", `Refuses\u001b[2J deletes`, `manifest line 3: the description has control characters: take them out`},
+		{"letters that turn the text around", "Apache-2.0", `\u202eApache`, `manifest line 4: the license has control characters: take them out`},
+		{"control characters in a tool's description", "Counts the words of a text", `Counts\u0007`, `manifest line 18: the description of tool "count_words" has control characters: take them out`},
+		{"a long one", "", "#" + strings.Repeat("x", 128<<10), `the manifest has 131689 bytes: that is over the limit manifest, 128 KiB`},
+		{"deep brackets", "", "x = " + strings.Repeat("[", 65), `manifest line 34: it is nested deeper than 64 levels`},
+		{"deep tables", "", "x = " + strings.Repeat("{a=", 65), `manifest line 34: it is nested deeper than 64 levels`},
+		{"a long dotted key", "", strings.Repeat(`a."b".`, 40), `manifest line 34: it is nested deeper than 64 levels`},
+		{"a deep schema", `"properties":`, `"x":` + strings.Repeat("[", 64), `manifest line 21: input_schema of tool "count_words" is no JSON Schema: it is nested deeper than 64 levels`},
 		{"no TOML", "[limits]", "[limits", `manifest line 33: expected '.' or ']' to end table name, but got '\n' instead`},
 		{"a value of another type", "abi = 1", `abi = "1"`, `manifest line 5: incompatible types: TOML value has type string; destination has type integer`},
 		{"another ABI", "abi = 1", "abi = 2", `manifest line 5: abi = 2: this host speaks ABI 1: rebuild it with the guest SDK of this release`},
@@ -146,6 +155,39 @@ func TestManifestRefused(t *testing.T) {
 			_, err := ParseManifest(manifest(t, tt.old, tt.new))
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// Dots and brackets in strings and comments nest nothing, however a string is
+// written, and hide nothing behind it.
+func TestNesting(t *testing.T) {
+	deep := strings.Repeat("[", 65)
+	tests := []struct {
+		name, text string
+		line       int
+	}{
+		{"in a comment", "# " + deep + "\n", 0},
+		{"behind a comment", "# x\n" + deep, 2},
+		{"in a string", `a = "` + deep + `"`, 0},
+		{"behind an escaped quote", `a = "\"` + deep + `"`, 0},
+		{"behind an escaped backslash", `a = "\\"` + deep, 1},
+		{"in a literal string", `a = '\` + deep + `'`, 0},
+		{"behind a literal string", `a = '\'` + deep, 1},
+		{"behind a string without end", "a = \"x\n" + deep, 2},
+		{"in a string of several lines", "a = \"\"\"\n\"" + deep + "\"\"\"\"\"", 0},
+		{"behind one", "a = \"\"\"\n\"\"\"\"\"\n" + deep, 3},
+		{"in a literal of several lines", "a = '''\n\\" + deep + "'''", 0},
+		{"behind one of those", "a = '''\n\\'''" + deep, 2},
+		{"behind an empty string", `a = ""` + deep, 1},
+		{"many keys", strings.Repeat("a.b.c = 1.5\n", 100), 0},
+		{"many lists", strings.Repeat("a = [[1, 2], [3]]\n", 100), 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if line, err := checkNesting(tt.text); line != tt.line || (err != nil) != (tt.line > 0) {
+				t.Errorf("checkNesting(%.40q) = line %d, %v; want line %d", tt.text, line, err, tt.line)
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"unicode/utf8"
 
 	"github.com/wharf-agent/wharf/host/abi"
 )
@@ -18,7 +19,12 @@ const (
 	sectionTable    = 4
 	sectionMemory   = 5
 	sectionExport   = 7
+	sectionCode     = 10
 )
+
+// sectionNames is the custom section with the functions' names, which say where
+// a guest trapped.
+const sectionNames = "name"
 
 // The kinds of imports and exports.
 const (
@@ -66,10 +72,13 @@ func sections(wasm []byte) ([]section, error) {
 		if s.id == sectionCustom {
 			inner := &reader{data: s.data}
 			s.name = string(inner.bytes(inner.u32()))
-			if inner.err != nil {
-				return all, inner.err
+			if inner.err != nil || !utf8.ValidString(s.name) {
+				return all, errMalformed
 			}
 			s.data = s.data[inner.at:]
+		}
+		if len(all) == limitSections {
+			return all, fmt.Errorf("it has more than %d sections: that is over the limit sections", limitSections)
 		}
 		all = append(all, s)
 	}
@@ -203,19 +212,42 @@ func (m *module) typeAt(index uint32) (signature, bool) {
 	return m.types[index], true
 }
 
-// boundTables returns the module with each table's largest size cut down so
-// that all tables together never hold more than limitTableElements; the
-// runtime itself has no such limit.
-func (m *module) boundTables(wasm []byte) ([]byte, error) {
+// rewrite returns the module as it is compiled: with bounded tables, and with
+// points at which it can be stopped.
+func (m *module) rewrite() ([]byte, error) {
+	out := bytes.Clone(preamble)
+	for _, s := range m.sections {
+		var err error
+		switch s.id {
+		case sectionTable:
+			s.data, err = m.boundTables()
+		case sectionCode:
+			s.data, err = m.addStops(s.data)
+		case sectionCustom:
+			if s.name != sectionNames {
+				continue // the compiler needs no other
+			}
+			s.data = append(appendName(nil, s.name), s.data...)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = appendU32(append(out, s.id), uint32(len(s.data)))
+		out = append(out, s.data...)
+	}
+	return out, nil
+}
+
+// boundTables returns the table section with each table's largest size cut
+// down so that all tables together never hold more than limitTableElements;
+// the runtime itself has no such limit.
+func (m *module) boundTables() ([]byte, error) {
 	left := int64(limitTableElements)
 	for _, t := range m.tables {
 		left -= int64(t.min)
 	}
 	if left < 0 {
 		return nil, fmt.Errorf("its tables have more than %d elements in all: that is over the limit tables", limitTableElements)
-	}
-	if len(m.tables) == 0 {
-		return wasm, nil
 	}
 	body := appendU32(nil, uint32(len(m.tables)))
 	for _, t := range m.tables {
@@ -227,15 +259,7 @@ func (m *module) boundTables(wasm []byte) ([]byte, error) {
 		body = append(body, t.kind, 1)
 		body = appendU32(appendU32(body, t.min), uint32(most))
 	}
-	var out []byte
-	for _, s := range m.sections {
-		if s.id == sectionTable {
-			out = append(append([]byte(nil), wasm[:s.start]...), sectionTable)
-			out = append(appendU32(out, uint32(len(body))), body...)
-			return append(out, wasm[s.end:]...), nil
-		}
-	}
-	return wasm, nil
+	return body, nil
 }
 
 // reader reads the binary format. Its first error sticks, and what is read
@@ -335,6 +359,12 @@ func (r *reader) exported() external {
 
 func (r *reader) table() limits {
 	kind := r.byte()
+	if kind != 0x70 && kind != 0x6f { // funcref, externref
+		r.unsupported("a table of type", kind)
+	}
+	if r.at < len(r.data) && r.data[r.at] > 1 {
+		r.unsupported("a table with flags", r.data[r.at])
+	}
 	l := r.limits()
 	l.kind = kind
 	return l
@@ -364,6 +394,10 @@ func appendU32(b []byte, v uint32) []byte {
 		v >>= 7
 	}
 	return append(b, byte(v))
+}
+
+func appendName(b []byte, name string) []byte {
+	return append(appendU32(b, uint32(len(name))), name...)
 }
 
 // manifestText returns the text of a module's manifest section.
@@ -397,8 +431,7 @@ func EmbedManifest(wasm []byte, manifest string) ([]byte, error) {
 	if _, err := ParseManifest(manifest); err != nil {
 		return nil, fmt.Errorf("embed a manifest: %w", err)
 	}
-	body := appendU32(nil, uint32(len(abi.ManifestSection)))
-	body = append(append(body, abi.ManifestSection...), manifest...)
+	body := append(appendName(nil, abi.ManifestSection), manifest...)
 	out := append(bytes.Clone(preamble), sectionCustom)
 	out = append(appendU32(out, uint32(len(body))), body...)
 	for _, s := range all {

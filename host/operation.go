@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/host/abi"
@@ -52,7 +53,7 @@ func define[In, Out any](name string, need func(In) (capability.Need, error),
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(out)
+		return encode(out)
 	}
 	return operation{name, run}
 }
@@ -78,6 +79,8 @@ func (x *instance) operate(ctx context.Context, name, request []byte) abi.Status
 		return x.respondError(abi.OverLimit, fmt.Sprintf("over the limit operations: %d in one call", limitOperations))
 	case len(request) > limitOutput:
 		return x.respondError(abi.OverLimit, fmt.Sprintf("the request has %d bytes: that is over the limit output, %d", len(request), limitOutput))
+	case !utf8.Valid(request):
+		return x.respondError(abi.BadRequest, "the request is not UTF-8")
 	case !known:
 		return x.respondError(abi.UnknownOperation, fmt.Sprintf("unknown operation %.64q: this host has %s", name, strings.Join(Operations(), ", ")))
 	}
@@ -119,6 +122,15 @@ func decodeStrict(data []byte, into any) error {
 		return errors.New("there is more behind the JSON object")
 	}
 	return nil
+}
+
+// encode encodes v with its texts as they are, not escaped for HTML.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 func byName(all ...operation) map[string]operation {

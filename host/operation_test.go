@@ -66,6 +66,7 @@ func TestOperationsThatDoNotRun(t *testing.T) {
 		{"one too many", "sconfig.get\n{\"key\":\"a\"}", `4{"code":"OVER_LIMIT","message":"over the limit operations: 10000 in one call"}`},
 		{"a name outside the memory", "k", `{"code":"BAD_REQUEST","message":"the operation's name or request is outside the guest's memory"}`},
 		{"a large request", "cconfig.get\n" + strings.Repeat(" ", 1<<20+1), `4{"code":"OVER_LIMIT","message":"the request has 1048577 bytes: that is over the limit output, 1048576"}`},
+		{"a request that is no UTF-8", "cconfig.get\n{\"key\":\"\xff\"}", `2{"code":"BAD_REQUEST","message":"the request is not UTF-8"}`},
 		{"the next call counts anew", "cconfig.get\n{\"key\":\"a\"}", `0{"value":null}`},
 	}
 	for _, tt := range tests {
@@ -78,7 +79,7 @@ func TestOperationsThatDoNotRun(t *testing.T) {
 }
 
 func TestKV(t *testing.T) {
-	dir := t.TempDir()
+	dir := ownFolder(t)
 	h := openKV(t, dir)
 	grant := Options{Grant: capability.All()}
 	j := &journal{}
@@ -139,7 +140,7 @@ func TestKVRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := ownFolder(t)
 			j := &journal{}
 			s := joinExtension(t, load(t, openKV(t, dir), "guest", tt.manifest, Options{Grant: tt.grant}), j)
 			if got := operate(t, s, "kv.set", `{"key":"a","value":"123"}`); got != tt.want {
@@ -156,7 +157,7 @@ func TestKVRefused(t *testing.T) {
 }
 
 func TestKVTrouble(t *testing.T) {
-	dir := t.TempDir()
+	dir := ownFolder(t)
 	h := openKV(t, dir)
 	s := joinExtension(t, load(t, h, "guest", guestManifest, all(t, nil)), &journal{})
 	damaged := `3{"code":"FAILED","message":"kv.get: the file guest.json is damaged or from a later version: move it away"}`
@@ -190,9 +191,81 @@ func TestKVTrouble(t *testing.T) {
 	}
 }
 
+// Values are kept as they are: what was let in does not grow over the quota
+// later, and what could not be read again is not let in.
+func TestKVKeepsValuesAsTheyAre(t *testing.T) {
+	s := joinExtension(t, load(t, openKV(t, ownFolder(t)), "guest", guestManifest, all(t, nil)), &journal{})
+	markup := `"` + strings.Repeat("<&>", 300) + `"`
+	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	steps := []struct{ op, request, want string }{
+		{"kv.set", `{"key":"a","value":` + markup + `}`, `0{}`},
+		{"kv.set", `{"key":"b","value":1}`, `0{}`},
+		{"kv.get", `{"key":"a"}`, `0{"value":` + markup + `}`},
+		{"kv.delete", `{"key":"a"}`, `0{}`},
+		{"kv.set", `{"key":"deep","value":` + deep(9_999) + `}`, `2{"code":"BAD_REQUEST","message":"kv.set: bad request: the value is nested too deeply"}`},
+		{"kv.get", `{"key":"b"}`, `0{"value":1}`},
+	}
+	for i, step := range steps {
+		if step.op == "kv.set" && strings.Contains(step.request, "[[") { // it needs a larger quota
+			s = joinExtension(t, load(t, openKV(t, s.extension.host.kvDir), "guest",
+				strings.Replace(guestManifest, "1KiB", "1MiB", 1), all(t, nil)), &journal{})
+		}
+		if got := operate(t, s, step.op, step.request); got != step.want {
+			t.Errorf("step %d: %s %.60s\ngot  %.200s\nwant %.200s", i, step.op, step.request, got, step.want)
+		}
+	}
+}
+
+// What lies in the place of the store's files is neither followed nor waited for.
+func TestKVInTheWay(t *testing.T) {
+	for _, file := range []string{"guest.json", "guest.lock", "guest.new"} {
+		for name, put := range map[string]func(path, other string) error{
+			"a link":   func(path, other string) error { return os.Symlink(other, path) },
+			"a FIFO":   func(path, _ string) error { return unix.Mkfifo(path, 0o600) },
+			"a folder": func(path, _ string) error { return os.Mkdir(path, 0o700) },
+		} {
+			t.Run(name+" for "+file, func(t *testing.T) {
+				dir, other := ownFolder(t), filepath.Join(t.TempDir(), "canary")
+				if err := os.WriteFile(other, []byte("canary"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				s := joinExtension(t, load(t, openKV(t, dir), "guest", guestManifest, all(t, nil)), &journal{})
+				if err := put(filepath.Join(dir, file), other); err != nil {
+					t.Fatal(err)
+				}
+				want := `3{"code":"FAILED","message":"kv.set: the store cannot be used: there is something else in the place of its file: take it away"}`
+				if got := operate(t, s, "kv.set", `{"key":"a","value":1}`); got != want {
+					t.Errorf("got  %s\nwant %s", got, want)
+				}
+				if raw, err := os.ReadFile(other); string(raw) != "canary" || err != nil {
+					t.Errorf("the file behind the link: %q, %v", raw, err)
+				}
+			})
+		}
+	}
+}
+
+// What a killed process left of a new file is overwritten.
+func TestKVAfterACrash(t *testing.T) {
+	dir := ownFolder(t)
+	s := joinExtension(t, load(t, openKV(t, dir), "guest", guestManifest, all(t, nil)), &journal{})
+	if err := os.WriteFile(filepath.Join(dir, "guest.new"), []byte(`{"version":1,"entr`+strings.Repeat("x", 500)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := operate(t, s, "kv.set", `{"key":"a","value":1}`); got != "0{}" {
+		t.Errorf("kv.set: %s", got)
+	}
+	if got := operate(t, s, "kv.get", `{"key":"a"}`); got != `0{"value":1}` {
+		t.Errorf("kv.get: %s", got)
+	}
+	if files, _ := filepath.Glob(dir + "/*"); len(files) != 2 {
+		t.Errorf("files: %v; want the store and its lock", files)
+	}
+}
+
 // An operation whose audit cannot be written does not happen.
 func TestKVNeedsItsAudit(t *testing.T) {
-	dir := t.TempDir()
+	dir := ownFolder(t)
 	e := load(t, openKV(t, dir), "guest", guestManifest, all(t, nil))
 	s, err := e.Session(t.Context(), func(session.Event) error { return errors.New("disk full") })
 	if err != nil {
@@ -216,7 +289,7 @@ func TestHammerKV(t *testing.T) {
 		hammer(t, dir, sessions, rounds)
 		return
 	}
-	dir := t.TempDir()
+	dir := ownFolder(t)
 	var running []*exec.Cmd
 	for range processes {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHammerKV$")

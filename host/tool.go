@@ -33,7 +33,7 @@ func (t *guestTool) Spec() tool.Spec {
 
 // Run calls the guest: in an instance of its own, or in the session's.
 func (t *guestTool) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
-	payload, err := json.Marshal(abi.ToolRequest{Name: call.Name, Arguments: call.Arguments, CallID: string(call.ID)})
+	payload, err := encode(abi.ToolRequest{Name: call.Name, Arguments: call.Arguments, CallID: string(call.ID)})
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("tool %s: encode its arguments: %w", call.Name, err)
 	}
