@@ -269,7 +269,8 @@ func dataFile(name string, data []byte) (*os.File, error) {
 		return nil, fmt.Errorf("create file in memory: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), name)
-	if _, err := f.Write(data); err == nil {
+	_, err = f.Write(data)
+	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
 	if err != nil {

@@ -104,7 +104,9 @@ func (r *run) take(e event) []string {
 		r.calls = append(r.calls, c)
 	case "tool.result":
 		var t toolResult
-		err = json.Unmarshal(e.Data, &t)
+		if err = json.Unmarshal(e.Data, &t); err != nil {
+			break
+		}
 		for i := range r.calls {
 			if r.calls[i].seq == t.CallSeq {
 				r.calls[i].results = append(r.calls[i].results, t)
