@@ -214,6 +214,8 @@ func TestAlloc(t *testing.T) {
 func TestStart(t *testing.T) {
 	tests := []struct{ fixture, want string }{
 		{"init-trap", `load extension "least": start the guest: the guest trapped: unreachable in .$0()`},
+		{"wasi-type", `load extension "least": start the guest: import func[wasi_snapshot_preview1.sched_yield]: signature mismatch: i32_v != v_i32`},
+		{"data-outside", `load extension "least": start the guest: data[0]: out of bounds memory access`},
 		{"init-loop", `load extension "least": start the guest: no answer in time: it ran for 1s: make it faster, or raise its timeout in the manifest`},
 		{"start-loop", `load extension "least": start the guest: no answer in time: it ran for 1s: make it faster, or raise its timeout in the manifest`},
 	}

@@ -78,7 +78,11 @@ func (x *instance) explain(err error) error {
 	}
 	cause, trace, _ := strings.Cut(err.Error(), "\nwasm stack trace:")
 	cause = strings.TrimSuffix(cause, " (recovered by wazero)")
-	if _, inner, ok := strings.Cut(cause, "wasm error: "); ok {
+	_, inner, trapped := strings.Cut(cause, "wasm error: ")
+	if !trapped && trace == "" {
+		return errors.New(clean(cause)) // it could not even start
+	}
+	if trapped {
 		cause = inner
 	}
 	where := ""

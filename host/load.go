@@ -290,6 +290,9 @@ func checkType(m *module, name string, want signature) error {
 }
 
 func checkMemory(m *module, manifest *Manifest) error {
+	if len(m.memories) > 1 {
+		return fmt.Errorf("it has %d memories: a guest has one", len(m.memories))
+	}
 	e, ok := m.export(abi.Memory)
 	if !ok || e.kind != kindMemory || len(m.memories) != 1 {
 		return fmt.Errorf("it does not export its memory under the name %q: see ABI.md of the guest SDK", abi.Memory)

@@ -88,6 +88,13 @@ func TestLoadErrorsQuoteWithCare(t *testing.T) {
 	}
 }
 
+func TestTwoMemoriesAreRefused(t *testing.T) {
+	err := checkMemory(&module{memories: make([]limits, 2), exports: []external{{name: "memory", kind: kindMemory}}}, &Manifest{})
+	if err == nil || err.Error() != "it has 2 memories: a guest has one" {
+		t.Errorf("checkMemory: %v", err)
+	}
+}
+
 // damaged makes files that are no whole core modules.
 func damaged(t *testing.T) map[string][]byte {
 	whole := embed(t, fixture(t, "least"), leastManifest)
