@@ -79,7 +79,7 @@ func (x *instance) explain(err error) error {
 	cause, trace, _ := strings.Cut(err.Error(), "\nwasm stack trace:")
 	cause = strings.TrimSuffix(cause, " (recovered by wazero)")
 	_, inner, trapped := strings.Cut(cause, "wasm error: ")
-	if !trapped && trace == "" {
+	if !trapped && trace == "" && x.module == nil {
 		return errors.New(clean(cause)) // it could not even start
 	}
 	if trapped {
