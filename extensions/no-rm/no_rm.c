@@ -2,52 +2,22 @@
  *
  * The command is read as a shell would read it: quotes, escapes, expansions,
  * nested commands and here-documents. Where that leaves a doubt, it is
- * refused. The README says what it lets pass, and why. */
-#include "wharf.h"
-
-static const char recursive_rm[] = "rm with a recursive flag";
-static const char find_deletes[] = "find that deletes what it finds";
-static const char hidden_rm[] = "a command whose name or flags are computed, and which may be a recursive rm";
-static const char unreadable[] = "a command that is nested too deeply or is too large to be judged";
+ * refused. words.h judges what was read. The README says what it lets pass,
+ * and why. */
+#include "words.h"
 
 enum { max_frames = 48, max_depth = 6, max_documents = 8, max_text = 1 << 20 };
-
-/* command is what is known of the simple command that is being read. */
-struct command {
-	int named;   /* its name was read */
-	int wrapper; /* a word before may run what follows, such as sudo */
-	int rm, rm_over; /* rm was read; -- after it too */
-	int find, xargs;
-	int computed; /* what may be its name is the result of an expansion */
-	int redirect; /* the next word is the target of a redirection */
-};
 
 /* frame is one level of ( … ) or $( … ). */
 struct frame {
 	struct command command;
+	struct word word;
 	u32 start;       /* of the word that is being read, in the buffer */
 	int quotes;      /* within "…" */
 	int begun;       /* there is a word, perhaps an empty one */
-	int expanded, globbed, braced; /* the word has an expansion, a glob, a brace */
 	int arithmetic;  /* (( … )): << is no here-document */
 	int document;    /* the text of a here-document: " is a character */
 };
-
-/* inner is a text that a shell might run, if one is called: a quoted word or
- * a here-document. */
-struct inner {
-	struct inner *next;
-	struct text text;
-	u32 depth;
-};
-
-/* What was seen anywhere in the command line. */
-static struct {
-	struct inner *inners;
-	int runs_text; /* something that may run a quoted text as a command */
-	int find, xargs_rm, rm_expanded, flag_value;
-	const char *verdict;
-} seen;
 
 struct document {
 	struct text end;
@@ -65,201 +35,27 @@ struct scan {
 	u32 waiting; /* documents whose text has not come yet */
 };
 
-static void scan_text(struct text t, u32 depth, int quotes);
-
-static void refuse(const char *why)
-{
-	if (!seen.verdict)
-		seen.verdict = why;
-}
-
-static int one_of(struct text t, const char *const *words)
-{
-	for (; *words; words++)
-		if (same(t, *words))
-			return 1;
-	return 0;
-}
-
-/* Words behind which a command begins. */
-static const char *const keywords[] = {"then", "do", "else", "elif", "if", "while", "until", "!", "{", "time", 0};
-
-/* Words that run what follows them, behind flags and values of their own. */
-static const char *const wrappers[] = {
-	"sudo", "doas", "env", "nice", "nohup", "timeout", "exec", "command", "builtin", "xargs", "parallel", "setsid", "stdbuf",
-	"ionice", "busybox", "toybox", 0};
-
-/* Words that may run a text as a command. */
-static const char *const interpreters[] = {
-	"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "eval", "su", "ssh", "alias", "trap", "case", "watch", "parallel",
-	"script", "nsenter", "chroot", "perl", "ruby", "node", "php", "awk", "expect", 0};
-
-static struct text base_name(struct text w)
-{
-	for (u32 i = w.length; i > 0; i--)
-		if (w.at[i - 1] == '/')
-			return (struct text){w.at + i, w.length - i};
-	return w;
-}
-
-static int starts(struct text w, const char *prefix)
-{
-	for (u32 i = 0; prefix[i]; i++)
-		if (i >= w.length || w.at[i] != (u8)prefix[i])
-			return 0;
-	return 1;
-}
-
-static int has(struct text w, const char *set)
-{
-	for (u32 i = 0; i < w.length; i++)
-		for (const char *c = set; *c; c++)
-			if (w.at[i] == (u8)*c)
-				return 1;
-	return 0;
-}
-
-/* long_flag tells --recursive, also where it is cut short as GNU allows. */
-static int long_flag(struct text w, const char *flag)
-{
-	u32 i = 0;
-	while (i < w.length && flag[i] && w.at[i] == (u8)flag[i])
-		i++;
-	return i == w.length && i >= 3;
-}
-
-/* sure_flag tells flags that rm takes and that make it recursive. */
-static int sure_flag(struct text w)
-{
-	if (long_flag(w, "--recursive"))
-		return 1;
-	if (w.length < 2 || w.at[0] != '-')
-		return 0;
-	int recursive = 0;
-	for (u32 i = 1; i < w.length; i++) {
-		if (!has((struct text){w.at + i, 1}, "dfiIPrRvWx"))
-			return 0;
-		recursive |= w.at[i] == 'r' || w.at[i] == 'R';
-	}
-	return recursive;
-}
-
-static int is_assignment(struct text w)
-{
-	u32 i = 0;
-	while (i < w.length && (w.at[i] == '_' || (w.at[i] | 0x20) - 'a' < 26u || w.at[i] - '0' < 10u))
-		i++;
-	return i > 0 && i < w.length && w.at[i] == '=';
-}
-
-/* assigned is the value of an assignment. */
-static struct text assigned(struct text w)
-{
-	u32 i = 0;
-	while (w.at[i] != '=')
-		i++;
-	return (struct text){w.at + i + 1, w.length - i - 1};
-}
-
-static void remember(struct text t, u32 depth)
-{
-	if (is_assignment(t))
-		t = assigned(t);
-	u8 *copy = allocate(t.length + 1);
-	struct inner *n = allocate(sizeof *n);
-	if (!copy || !n) {
-		refuse(unreadable);
-		return;
-	}
-	for (u32 i = 0; i < t.length; i++)
-		copy[i] = t.at[i];
-	*n = (struct inner){seen.inners, {copy, t.length}, depth};
-	seen.inners = n;
-}
-
-static void judge_rm_argument(struct command *c, struct text w, const struct frame *f)
-{
-	if (same(w, "--")) {
-		c->rm_over = 1;
-		return;
-	}
-	if (starts(w, "--")) {
-		if (long_flag(w, "--recursive") || (starts(w, "--no-p") && long_flag(w, "--no-preserve-root")))
-			refuse(recursive_rm);
-	} else if (starts(w, "-")) {
-		if (has(w, "rR"))
-			refuse(recursive_rm);
-	}
-	if (has(w, "-") && (starts(w, "-") || f->braced) && (f->expanded || f->globbed || f->braced))
-		refuse(hidden_rm);
-	if (f->expanded)
-		seen.rm_expanded = 1;
-}
-
-/* judge_word takes a whole word into account. */
-static void judge_word(struct scan *s, struct frame *f, struct text w)
-{
-	struct command *c = &f->command;
-	if (has(w, " \t\n;|&(`$<>"))
-		remember(w, s->depth);
-	if (c->redirect) {
-		c->redirect = 0;
-		return;
-	}
-	if (!c->named && is_assignment(w)) {
-		seen.flag_value |= sure_flag(assigned(w));
-		return;
-	}
-	if (!c->named && one_of(w, keywords))
-		return;
-	struct text base = base_name(w);
-	int computed = f->expanded || f->globbed || f->braced;
-	if (one_of(base, interpreters) || starts(base, "python"))
-		seen.runs_text = 1;
-	if ((!c->named || c->wrapper) && computed)
-		c->computed = seen.runs_text = 1;
-	if (c->computed && sure_flag(w))
-		refuse(hidden_rm);
-	if (c->rm && !c->rm_over)
-		judge_rm_argument(c, w, f);
-	if (same(base, "rm")) {
-		c->rm = 1;
-		c->rm_over = 0;
-		seen.xargs_rm |= c->xargs;
-		if (c->find)
-			refuse(find_deletes);
-	}
-	if (c->find && same(w, "-delete"))
-		refuse(find_deletes);
-	c->find |= same(base, "find") || same(base, "fd");
-	seen.find |= c->find;
-	c->xargs |= same(base, "xargs") || same(base, "parallel");
-	c->wrapper |= one_of(base, wrappers);
-	if (!one_of(base, wrappers) && !starts(w, "-"))
-		c->named = 1;
-}
-
 /* end_word ends the word of a frame. One with braces is judged as a whole and
  * in the parts that a shell makes of it. */
 static void end_word(struct scan *s, struct frame *f)
 {
 	if (f->begun) {
 		struct text w = {s->buffer + f->start, s->used - f->start};
-		judge_word(s, f, w);
-		if (f->braced && has(w, ",")) {
-			f->expanded = 1;
-			f->braced = 0;
+		judge_word(&f->command, w, f->word, s->depth);
+		if (f->word.braced && has(w, ",")) {
+			f->word = (struct word){.expanded = 1};
 			for (u32 from = 0, i = 0; i <= w.length; i++) {
 				if (i < w.length && !has((struct text){w.at + i, 1}, "{,}"))
 					continue;
 				if (i > from)
-					judge_word(s, f, (struct text){w.at + from, i - from});
+					judge_word(&f->command, (struct text){w.at + from, i - from}, f->word, s->depth);
 				from = i + 1;
 			}
 		}
 	}
 	s->used = f->start;
-	f->begun = f->expanded = f->globbed = f->braced = 0;
+	f->begun = 0;
+	f->word = (struct word){0};
 }
 
 static void end_command(struct scan *s, struct frame *f)
@@ -288,6 +84,13 @@ static u8 peek(const struct scan *s, u32 ahead)
 	return s->i + ahead < s->t.length ? s->t.at[s->i + ahead] : 0;
 }
 
+/* substituted notes that a command's output is part of the word. */
+static void substituted(struct frame *f)
+{
+	f->word.substituted |= !f->begun && !f->quotes;
+	f->begun = f->word.expanded = 1;
+}
+
 /* backticks reads `…` and what is in it. */
 static void backticks(struct scan *s, struct frame *f)
 {
@@ -303,7 +106,7 @@ static void backticks(struct scan *s, struct frame *f)
 		inner[length++] = s->t.at[s->i];
 	}
 	scan_text((struct text){inner, length}, s->depth + 1, 0);
-	f->begun = f->expanded = 1;
+	substituted(f);
 }
 
 static int is_name(u8 c) { return c == '_' || (u8)((c | 0x20) - 'a') < 26 || (u8)(c - '0') < 10; }
@@ -322,9 +125,10 @@ static void variable(struct scan *s, struct frame *f, int braces)
 	else
 		s->i++; /* $@, $*, $?, … */
 	struct text name = {s->t.at + from, s->i - from};
-	if (braces)
-		while (peek(s, 0) && has((struct text){s->t.at + s->i, 1}, ":-=+?%#/^,"))
-			s->i++;
+	if (braces) { /* ${x:-…} and the like: one mark, behind which the other value stands */
+		s->i += peek(s, 0) == ':';
+		s->i += peek(s, 0) && has((struct text){s->t.at + s->i, 1}, "-=+?%#/^,");
+	}
 	int blank = same(name, "IFS") && !f->quotes;
 	while (braces && blank && peek(s, 0) && peek(s, 0) != '}')
 		s->i++;
@@ -335,7 +139,45 @@ static void variable(struct scan *s, struct frame *f, int braces)
 		end_word(s, f);
 		return;
 	}
-	f->begun = f->expanded = 1;
+	f->begun = f->word.expanded = 1;
+}
+
+static u32 digit(u8 c, u32 base)
+{
+	u32 v = c - '0' < 10u ? (u32)(c - '0') : (c | 0x20) - 'a' < 6u ? (u32)(c | 0x20) - 'a' + 10 : 99;
+	return v < base ? v : 99;
+}
+
+/* unescape returns what the escape at *i stands for, as $'…' and printf read
+ * it, and moves *i to its last character. */
+static u8 unescape(struct text t, u32 *i)
+{
+	u32 at = *i + 1, base = 8, most = 3, v = 0, n = 0;
+	u8 c = at < t.length ? t.at[at] : '\\';
+	if (c == 'x' || c == 'u' || c == 'U')
+		base = 16, most = c == 'x' ? 2 : c == 'u' ? 4 : 8, at++;
+	else if (c == '0')
+		most = 4;
+	for (; n < most && at + n < t.length && digit(t.at[at + n], base) < 99; n++)
+		v = v * base + digit(t.at[at + n], base);
+	*i = n ? at + n - 1 : *i + 1;
+	if (n)
+		return v < 0x80 ? (u8)v : '?';
+	return c == 'n' ? '\n' : c == 't' ? '\t' : c;
+}
+
+/* unescaped is a text with all its escapes undone. */
+static struct text unescaped(struct text t)
+{
+	u8 *copy = allocate(t.length + 1);
+	u32 n = 0;
+	if (!copy) {
+		refuse(unreadable);
+		return (struct text){t.at, 0};
+	}
+	for (u32 i = 0; i < t.length; i++)
+		copy[n++] = t.at[i] == '\\' ? unescape(t, &i) : t.at[i];
+	return (struct text){copy, n};
 }
 
 /* dollar reads what begins with $. */
@@ -343,8 +185,11 @@ static void dollar(struct scan *s, struct frame *f)
 {
 	u8 next = peek(s, 1);
 	if (next == '(') {
-		f->begun = f->expanded = 1;
 		s->i++;
+		if (peek(s, 1) == '(')
+			f->begun = f->word.expanded = 1; /* a number */
+		else
+			substituted(f);
 		push(s, peek(s, 1) == '(');
 	} else if (next == '{') {
 		variable(s, f, 1);
@@ -352,12 +197,12 @@ static void dollar(struct scan *s, struct frame *f)
 		variable(s, f, 0);
 	} else if (next == '\'' && !f->quotes) {
 		for (s->i += 2; s->i < s->t.length && s->t.at[s->i] != '\''; s->i++) {
-			if (s->t.at[s->i] == '\\') {
-				f->expanded = 1; /* whatever it makes */
-				s->i++;
-			}
-			if (s->i < s->t.length)
+			if (s->t.at[s->i] != '\\') {
 				append(s, f, s->t.at[s->i]);
+				continue;
+			}
+			f->word.expanded = 1;
+			append(s, f, unescape(s->t, &s->i));
 		}
 		f->begun = 1;
 	} else if (next != '"' || f->quotes) {
@@ -372,7 +217,7 @@ static void redirection(struct scan *s, struct frame *f)
 	end_word(s, f);
 	if (next == '(') { /* a process's output or input */
 		s->i++;
-		f->begun = f->expanded = 1;
+		f->begun = f->word.expanded = 1;
 		push(s, 0);
 		return;
 	}
@@ -536,11 +381,11 @@ static void unquoted(struct scan *s, struct frame *f, u8 c)
 			s->i++;
 		break;
 	case '{':
-		f->braced = 1;
+		f->word.braced = 1;
 		append(s, f, c);
 		break;
 	case '*': case '?': case '[':
-		f->globbed = 1;
+		f->word.globbed = 1;
 		append(s, f, c);
 		break;
 	default:
@@ -597,11 +442,15 @@ static void judge(struct text t)
 		struct inner n = *seen.inners;
 		seen.inners = n.next;
 		scan_text(n.text, n.depth + 1, 0);
+		if (has(n.text, "\\") && !seen.verdict)
+			scan_text(unescaped(n.text), n.depth + 1, 0); /* as printf gives it on */
 	}
-	if (seen.find && seen.xargs_rm)
+	if (seen.find && (seen.xargs_rm || seen.rm_expanded || seen.inner_rm))
 		refuse(find_deletes);
-	if (seen.rm_expanded && seen.flag_value)
+	if ((seen.rm_expanded || seen.computed) && seen.flag_value)
 		refuse(hidden_rm);
+	if (seen.decodes && seen.runs_input)
+		refuse(decoded_text);
 }
 
 /* judge_strings judges each string in JSON text. */
