@@ -338,3 +338,23 @@ func TestBwrapFileSystem(t *testing.T) {
 		t.Log(out)
 	}
 }
+
+// What PATH names in the workspace, a command may replace by a link to a folder
+// outside; that folder must not become one of the toolchains of later runs.
+func TestLinkInPathShowsNothing(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		home := folder(t)
+		ws := filepath.Join(home, "ws")
+		write(t, filepath.Join(ws, "bin", "tool"), "")
+		secret := write(t, filepath.Join(home, "private", "secret"), canary)
+		t.Setenv("HOME", home)
+		t.Setenv("PATH", filepath.Join(ws, "bin")+":"+os.Getenv("PATH"))
+		if _, res := sh(t, open(t, rung, Config{Workspace: ws}), "rm -r bin && ln -s ../private bin"); res.ExitCode != 0 {
+			t.Fatalf("the link could not be planted: %+v", res)
+		}
+		out, _ := sh(t, open(t, rung, Config{Workspace: ws}), "cat "+secret+" bin/secret; echo; echo tried")
+		if strings.Contains(out, canary) || !has(out, "tried") {
+			t.Errorf("Run printed:\n%s", out)
+		}
+	})
+}

@@ -94,7 +94,7 @@ func New(cfg Config) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := finder{getenv: os.Getenv, homes: homes, hidden: cfg.Hidden}
+	f := finder{getenv: os.Getenv, homes: homes, hidden: cfg.Hidden, workspace: cfg.Workspace, cache: cfg.CacheDir}
 	return &Sandbox{
 		cfg: cfg, workspace: info, tools: f.find(cfg.Roots),
 		bwrapPaths: bwrapPaths, landlock: landlockVersion,

@@ -32,20 +32,25 @@ type toolchains struct {
 	modCache string   // the user's Go module cache, one of roots; empty if there is none
 }
 
-// finder looks for toolchains, by the caller's environment.
+// finder looks for toolchains, by the caller's environment. Its paths are real.
 type finder struct {
-	getenv func(string) string
-	homes  []string // real paths
-	hidden []string // real paths
+	getenv    func(string) string
+	homes     []string
+	hidden    []string
+	workspace string
+	cache     string // of the workspace, writable too; empty if there is none
 }
 
 // find returns the toolchains of the caller's PATH and those configured.
 func (f finder) find(configured []string) toolchains {
 	var t toolchains
 	entries := f.pathEntries()
-	candidates := realPaths(configured)
+	var candidates []string
+	for _, dir := range configured {
+		candidates = append(candidates, f.resolve(dir))
+	}
 	for _, dir := range entries {
-		candidates = append(candidates, f.rootOf(dir), goRoot(dir))
+		candidates = append(candidates, f.rootOf(dir), f.goRoot(dir))
 	}
 	t.modCache = f.moduleCache()
 	for _, dir := range append(candidates, t.modCache) {
@@ -53,13 +58,15 @@ func (f finder) find(configured []string) toolchains {
 			t.roots = append(t.roots, dir)
 		}
 	}
-	if !slices.Contains(t.roots, t.modCache) {
+	seen := func(dir string) bool {
+		return f.inWorkspace(dir) || slices.ContainsFunc(t.roots, func(r string) bool { return within(dir, r) })
+	}
+	if !seen(t.modCache) {
 		t.modCache = ""
 	}
 	for _, dir := range append(entries, systemPath...) {
-		seen := within(dir, "/usr") || slices.Contains(systemPath, dir) ||
-			slices.ContainsFunc(t.roots, func(r string) bool { return within(dir, r) })
-		if seen && !slices.Contains(t.path, dir) {
+		visible := seen(dir) || within(dir, "/usr") || slices.Contains(systemPath, dir)
+		if visible && !slices.Contains(t.path, dir) {
 			t.path = append(t.path, dir)
 		}
 	}
@@ -68,10 +75,53 @@ func (f finder) find(configured []string) toolchains {
 
 // pathEntries returns the folders of the caller's PATH, by their real paths.
 func (f finder) pathEntries() []string {
-	entries := slices.DeleteFunc(filepath.SplitList(f.getenv("PATH")), func(dir string) bool {
-		return !filepath.IsAbs(dir)
-	})
-	return realPaths(entries)
+	var entries []string
+	for _, dir := range filepath.SplitList(f.getenv("PATH")) {
+		if real := f.resolve(dir); real != "" && !slices.Contains(entries, real) {
+			entries = append(entries, real)
+		}
+	}
+	return entries
+}
+
+// resolve returns the real path behind an absolute path. It is empty if the way
+// leads through a folder that commands can write and out of it again: an
+// earlier command may have put the link there, to be shown what it leads to.
+func (f finder) resolve(name string) string {
+	if !filepath.IsAbs(name) {
+		return ""
+	}
+	done, todo, writable := "/", strings.Split(filepath.Clean(name), "/"), false
+	for links := 0; len(todo) > 0; {
+		next := filepath.Join(done, todo[0])
+		todo = todo[1:]
+		writable = writable || f.writable(next)
+		target, err := os.Readlink(next)
+		if err != nil { // no link, or nothing at all
+			done = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return ""
+		}
+		if filepath.IsAbs(target) {
+			done = "/"
+		}
+		todo = append(strings.Split(target, "/"), todo...)
+	}
+	if writable && !f.writable(done) {
+		return ""
+	}
+	return done
+}
+
+// writable reports whether commands can write what is at a real path.
+func (f finder) writable(path string) bool {
+	return f.inWorkspace(path) || f.cache != "" && within(path, f.cache)
+}
+
+func (f finder) inWorkspace(path string) bool {
+	return f.workspace != "" && within(path, f.workspace)
 }
 
 // rootOf returns the folder that programs in dir, an entry of PATH, need: the
@@ -98,9 +148,9 @@ func (f finder) rootOf(dir string) string {
 
 // goRoot returns the root of the Go installation whose go command is in dir,
 // an entry of PATH, or nothing.
-func goRoot(dir string) string {
-	program, err := filepath.EvalSymlinks(filepath.Join(dir, "go"))
-	if err != nil || filepath.Base(filepath.Dir(program)) != "bin" {
+func (f finder) goRoot(dir string) string {
+	program := f.resolve(filepath.Join(dir, "go"))
+	if filepath.Base(filepath.Dir(program)) != "bin" {
 		return ""
 	}
 	root := filepath.Dir(filepath.Dir(program))
@@ -119,18 +169,15 @@ func (f finder) moduleCache() string {
 	if home := f.getenv("HOME"); dir == "" && home != "" {
 		dir = filepath.Join(home, "go", "pkg", "mod")
 	}
-	if !filepath.IsAbs(dir) {
-		return ""
-	}
-	return realPaths([]string{dir})[0]
+	return f.resolve(dir)
 }
 
 // usable reports whether commands may see dir: a folder outside the system's
-// own (these are there anyway) that is no home, and neither lies in nor holds a
-// secret or a hidden folder.
+// own and the workspace (these are there anyway) that is no home, and neither
+// lies in nor holds a secret or a hidden folder.
 func (f finder) usable(dir string) bool {
 	info, err := os.Lstat(dir)
-	if err != nil || !info.IsDir() || within(dir, "/usr") || tooWide(dir, f.homes) || systemFolder(dir) {
+	if err != nil || !info.IsDir() || within(dir, "/usr") || f.writable(dir) || tooWide(dir, f.homes) || systemFolder(dir) {
 		return false
 	}
 	overlaps := func(p string) bool { return within(dir, p) || holdsExisting(dir, p) }

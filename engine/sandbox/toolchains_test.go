@@ -16,15 +16,17 @@ func TestFindToolchains(t *testing.T) {
 	for _, f := range []string{
 		"bin/tool", ".cargo/bin/cargo", ".cargo/credentials.toml", ".pyenv/shims/python", ".pyenv/versions/3/bin/python",
 		"sdk/go1.26/bin/go", "sdk/go1.26/pkg/tool/compile", "go/pkg/mod/cache/x", ".ssh/bin/x", ".config/app/bin/x", "state/bin/x",
-		"../elsewhere/go/bin/go", "../elsewhere/go/pkg/tool/compile",
+		"../elsewhere/go/bin/go", "../elsewhere/go/pkg/tool/compile", "private/bin/x", "ws/bin/x", "ws/mod/x", "cache/x",
 	} {
 		write(t, filepath.Join(home, f), "")
 	}
-	if err := os.Symlink(filepath.Join(top, "elsewhere/go/bin"), filepath.Join(top, "gobin")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(home, filepath.Join(top, "to-home")); err != nil {
-		t.Fatal(err)
+	for name, target := range map[string]string{
+		"gobin": "elsewhere/go/bin", "to-home": home, "me/by-ws": "ws/out", "me/ws/out": "../private", "me/ws/back": home,
+		"me/ws/loop": "loop", "me/ws/bin/go": "../../sdk/go1.26/bin/go", "me/ws/gobin": "../sdk/go1.26/bin", "me/cache/out": "../private",
+	} {
+		if err := os.Symlink(target, filepath.Join(top, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	tests := []struct {
 		name       string
@@ -52,6 +54,16 @@ func TestFindToolchains(t *testing.T) {
 			want: toolchains{roots: []string{"~/go/pkg/mod"}, modCache: "~/go/pkg/mod"}},
 		{name: "the module cache by GOMODCACHE", env: map[string]string{"GOMODCACHE": "^/elsewhere", "HOME": "~"},
 			want: toolchains{roots: []string{"^/elsewhere"}, modCache: "^/elsewhere"}},
+		{name: "a folder of programs in the workspace", path: "~/ws/bin", want: toolchains{path: []string{"~/ws/bin"}}},
+		{name: "a module cache in the workspace", env: map[string]string{"GOMODCACHE": "~/ws/mod", "HOME": "~"},
+			want: toolchains{modCache: "~/ws/mod"}},
+		{name: "a link in the workspace shows nothing outside", path: "~/ws/out/bin:~/ws/out:~/ws/back/ws/out", configured: []string{"~/ws/out"}},
+		{name: "nor does one outside that leads through it", path: "~/by-ws"},
+		{name: "nor one to a Go that is outside", path: "~/ws/gobin:~/ws/bin", want: toolchains{path: []string{"~/ws/bin"}}},
+		{name: "nor one to a module cache", env: map[string]string{"GOMODCACHE": "~/ws/out", "HOME": "~"}},
+		{name: "nor one in the workspace's cache", path: "~/cache/out", configured: []string{"~/cache/out"}},
+		{name: "a link that leads back into the workspace", path: "~/ws/back/ws/bin", want: toolchains{path: []string{"~/ws/bin"}}},
+		{name: "links without end", path: "~/ws/loop:~/ws/loop/x"},
 		{name: "a module cache that is no such thing", env: map[string]string{"GOMODCACHE": "~", "HOME": "~"}},
 	}
 	fill := func(s string) string {
@@ -74,6 +86,7 @@ func TestFindToolchains(t *testing.T) {
 					return fill(tt.env[name])
 				},
 				homes: []string{home}, hidden: []string{filepath.Join(home, "state")},
+				workspace: filepath.Join(home, "ws"), cache: filepath.Join(home, "cache"),
 			}
 			got := f.find(fillAll(tt.configured))
 			got.path = slices.DeleteFunc(got.path, func(dir string) bool { return within(dir, "/usr") || slices.Contains(systemPath, dir) })
