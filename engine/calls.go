@@ -90,7 +90,8 @@ func (t *turn) dispatch(ctx context.Context, call session.Call) (tool.Result, er
 
 // permit combines what hooks and the policy say of a call; a refusal is the
 // text for the model. Hooks narrow: the most they can do for a call is to
-// answer a question in the user's name.
+// answer a question in the user's name, and the chain lets an allow through only
+// where the user granted that.
 func (t *turn) permit(spec tool.Spec, judged hook.Judged) (refusal string) {
 	if judged.Decision == hook.Deny {
 		return judged.Reason

@@ -14,7 +14,7 @@ import (
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
-// turn is one turn under way.
+// turn is one turn under way: an Engine's configuration, and how far it has come.
 type turn struct {
 	*Engine
 	number   int
@@ -90,7 +90,7 @@ func (t *turn) endStep() error {
 }
 
 // maxEmpty is how many empty replies are simply asked for again; after the
-// next, a request without tools must bring a text (seed-systems B2.2).
+// next, a request without tools must bring a text.
 const maxEmpty = 2
 
 // request sends what the log holds to the model and collects the reply.
@@ -266,7 +266,9 @@ type endError struct {
 func (e *endError) Error() string { return e.err.Error() }
 func (e *endError) Unwrap() error { return e.err }
 
-// reasonOf sorts what ended a turn into the closed set of reasons.
+// reasonOf sorts what ended a turn into the closed set of reasons. What is none
+// of the others is a fault of Wharf's own, such as a log that cannot be written:
+// tool_error, the reason that the set has for it.
 func reasonOf(ctx context.Context, err error) session.Reason {
 	var ended *endError
 	var model *provider.Error

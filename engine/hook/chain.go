@@ -256,6 +256,9 @@ func (c *Chain) BeforeExecuteTool(ctx context.Context, at At, call Call) (Judged
 	return j, err
 }
 
+// Withheld begins the feedback that stands in the place of a blocked result.
+const Withheld = "the result was withheld"
+
 // Reviewed is what hooks made of a tool's result.
 type Reviewed struct {
 	Result   Result
@@ -273,10 +276,10 @@ func (c *Chain) AfterExecuteTool(ctx context.Context, at At, call Call, result R
 			v.replacement("content", &r.Result.Content)
 			r.Contexts = appendSet(r.Contexts, v.Context)
 			if v.Decision == Block {
-				r.Blocked = join(r.Blocked, because(fmt.Sprintf("the result was withheld by extension %q", who), v.Reason))
+				r.Blocked = join(r.Blocked, because(fmt.Sprintf(Withheld+" by extension %q", who), v.Reason))
 			}
 		},
-		refuse: func(reason string) { r.Blocked = join(r.Blocked, "the result was withheld: "+reason) },
+		refuse: func(reason string) { r.Blocked = join(r.Blocked, Withheld+": "+reason) },
 	})
 	return r, err
 }

@@ -3,7 +3,9 @@ package session
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -64,6 +66,14 @@ func (l *Log) Turns() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state.turns
+}
+
+// Extensions returns the names of the extensions that left a trace in the log,
+// sorted.
+func (l *Log) Extensions() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Sorted(maps.Keys(l.state.extensions))
 }
 
 // StepOpen reports whether a step has started and not ended.

@@ -9,6 +9,7 @@ type state struct {
 	step        int // the open step, or 0
 	steps       int // steps so far in the open turn
 	pending     []pendingCall
+	extensions  map[string]bool // those that had a part
 }
 
 type pendingCall struct {
@@ -49,6 +50,14 @@ func (s *state) add(r Record) error {
 		return s.startCall(r.Seq, e)
 	case ToolResult:
 		return s.endCall(e)
+	case HookVerdict:
+		s.met(e.Extension)
+	case HookFailed:
+		s.met(e.Extension)
+	case ExtensionUsed:
+		s.met(e.Extension)
+	case ExtensionLogged:
+		s.met(e.Extension)
 	}
 	if r.Seq == 0 {
 		if _, ok := r.Event.(Started); !ok {
@@ -56,6 +65,14 @@ func (s *state) add(r Record) error {
 		}
 	}
 	return nil
+}
+
+// met takes note of an extension that had a part in the session.
+func (s *state) met(extension string) {
+	if s.extensions == nil {
+		s.extensions = map[string]bool{}
+	}
+	s.extensions[extension] = true
 }
 
 func (s *state) startTurn(e TurnStarted) error {

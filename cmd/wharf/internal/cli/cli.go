@@ -149,6 +149,9 @@ func dispatch(ctx context.Context, io stdio, args []string) error {
 	}
 	switch args[0] {
 	case "help", "-h", "--help":
+		if len(args) > 1 {
+			return dispatch(ctx, io, append(args[1:], "--help"))
+		}
 		usage(io.out)
 		return nil
 	case "--version":
@@ -167,6 +170,13 @@ func choose(ctx context.Context, io stdio, prefix string, list []command, args [
 		return usagef("%swhich one? %s", prefix, strings.Join(names, ", "))
 	}
 	i := slices.Index(names, args[0])
+	if i < 0 && slices.Contains([]string{"help", "-h", "--help"}, args[0]) {
+		fmt.Fprintf(io.out, "Usage: wharf %s\n\n", strings.TrimSuffix(prefix, ": "))
+		for _, c := range list {
+			fmt.Fprintf(io.out, "  wharf %s %s\n", strings.TrimSuffix(prefix, ": "), strings.TrimSpace(c.name+" "+c.args))
+		}
+		return nil
+	}
 	if i < 0 {
 		return usagef("%sunknown command %q%s: see \"wharf help\"", prefix, args[0], didYouMean(args[0], names))
 	}

@@ -51,7 +51,7 @@ type logConfig struct {
 
 type extensionConfig struct {
 	Path   string         `toml:"path"`
-	Grant  any            `toml:"grant"` // "all", "none", a list of keys, or a table like [capabilities]
+	Grant  any            `toml:"grant"` // "all", "none", or a table like [capabilities]
 	Config map[string]any `toml:"config"`
 }
 
@@ -95,6 +95,8 @@ func loadConfig(f folders, file, workspace string, sets []string) (config, []str
 		err = l.addFile(path, text)
 	case errors.Is(err, os.ErrNotExist) && file == "":
 		err = nil
+	default:
+		err = fmt.Errorf("read the configuration: %w", err)
 	}
 	if err == nil {
 		err = l.addProject(workspace)
@@ -377,6 +379,11 @@ func expand(table map[string]any, lookup func(string) (string, bool)) error {
 func (c config) parameters() (json.RawMessage, error) {
 	if len(c.Parameters) == 0 {
 		return nil, nil
+	}
+	for _, key := range []string{"model", "messages", "tools", "stream"} {
+		if _, ok := c.Parameters[key]; ok {
+			return nil, fmt.Errorf("%q is Wharf's to set: take it out", key)
+		}
 	}
 	return json.Marshal(c.Parameters)
 }

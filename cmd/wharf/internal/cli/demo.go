@@ -26,6 +26,9 @@ var demoFiles embed.FS
 // and it is put together here so that it does not look like one in the source.
 var demoToken = "sk-" + "demo" + strings.Repeat("0123456789", 3)
 
+// demoCache names the build cache of all demos, which only the first has to fill.
+const demoCache = "demo"
+
 // demoRun is a run of the demo: what it plays, and what it saw.
 type demoRun struct {
 	replies []script.Reply
@@ -61,8 +64,13 @@ func demoCommand(ctx context.Context, io stdio, args []string) error {
 	}
 	defer os.RemoveAll(d.dir)
 	fmt.Fprintf(io.err, "A recorded model mends a small Go project in %s.\n"+
-		"Its commands run in the sandbox, the guard no-rm judges each, and redact masks what looks like a key.\n"+
-		"The first time, the tests take half a minute: the sandbox has a build cache of its own, and it is empty.\n\n", d.project())
+		"Its commands run in the sandbox, the guard no-rm judges each, and redact masks what looks like a key.\n", d.project())
+	if f, err := findFolders(); err == nil {
+		if _, err := os.Stat(workspaceCache(f, demoCache)); err != nil {
+			fmt.Fprintf(io.err, "This first time, the tests take half a minute: the sandbox has a build cache of its own, and it is empty.\n")
+		}
+	}
+	fmt.Fprintln(io.err)
 
 	var screen bytes.Buffer
 	o := runOptions{
@@ -152,10 +160,10 @@ func (d *demoRun) judge(io stdio, screen string) error {
 	if err != nil {
 		return fmt.Errorf("demo: the log does not hold: %w\nthe log: %s", err, path)
 	}
-	fmt.Fprintf(io.err, "\nThe key in the answer was masked before anybody saw it, and %s was not touched.\n"+
-		"Everything the model saw is in the log: %s\n"+
-		"wharf session verify %s: it holds, %d events, %d requests.\n",
-		filepath.Dir(d.canary()), path, id, report.Events, report.Requests)
+	fmt.Fprintf(io.err, "\nThe key in the answer was masked before anybody saw it, and the folder next door was not touched.\n"+
+		"Everything that the model saw is in the log: %s\n"+
+		"It holds: each of its %d requests is what the log says (wharf session verify %s).\n",
+		path, report.Requests, id)
 	return nil
 }
 

@@ -113,7 +113,7 @@ func (o runOptions) equip(ctx context.Context, plan plan, view *progress) (_ *eq
 	}()
 	cache := plan.workspace
 	if o.demo != nil {
-		cache = "demo" // one for all demos, so that only the first has to fill it
+		cache = demoCache
 	}
 	box, err := newSandbox(plan.cfg, plan.folders, plan.workspace, cache, o.noSandbox)
 	if err != nil {
@@ -157,16 +157,21 @@ func newSandbox(cfg config, f folders, workspace, cache string, none bool) (*san
 	if err != nil {
 		return nil, err
 	}
-	key := sha256.Sum256([]byte(cache))
 	box, err := sandbox.New(sandbox.Config{
 		Profile: profile, Workspace: workspace, Hidden: []string{f.state, f.config},
-		CacheDir: filepath.Join(f.cache, "workspaces", hex.EncodeToString(key[:8])),
+		CacheDir: workspaceCache(f, cache),
 		Require:  sandbox.Rung(cfg.Sandbox.Require), None: none,
 	})
 	if err != nil {
 		return nil, exitError{exitUsage, err}
 	}
 	return box, nil
+}
+
+// workspaceCache returns the folder of build caches of that name.
+func workspaceCache(f folders, name string) string {
+	key := sha256.Sum256([]byte(name))
+	return filepath.Join(f.cache, "workspaces", hex.EncodeToString(key[:8]))
 }
 
 // openHost opens the Wasm host on Wharf's folders.

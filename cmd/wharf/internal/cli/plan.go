@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -165,7 +166,7 @@ func (o runOptions) newScript() (engine.Provider, error) {
 	}
 	file, err := os.Open(o.script)
 	if err != nil {
-		return nil, exitError{exitUsage, err}
+		return nil, usagef("--script: %w", err)
 	}
 	defer file.Close()
 	replies, err := script.Parse(o.script, file)
@@ -228,6 +229,9 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 		return nil, err
 	}
 	p.closes = append(p.closes, p.log.Close)
+	if plan.resume != "" {
+		plan.tellChanges(view, p.log, equipment, o.noSandbox)
+	}
 	for _, repair := range p.log.Repairs() {
 		view.notice("session %s was repaired: %s", p.log.ID(), repair)
 	}
@@ -240,6 +244,33 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 		Parameters: plan.parameters, MaxSteps: plan.cfg.MaxSteps,
 	})
 	return p, err
+}
+
+// tellChanges says what a session is gone on without, or otherwise than before:
+// a log remembers what was said and done, and not how Wharf was started.
+func (p plan) tellChanges(view *progress, log *session.Log, e *equipment, noSandbox bool) {
+	if here, err := os.Getwd(); err == nil && here != p.workspace {
+		view.notice("the session's folder is %s, and that is where the work goes on", p.workspace)
+	}
+	for _, name := range log.Extensions() {
+		if !e.names[name] {
+			view.notice("the extension %q had a part in this session and is not loaded now: add --ext to have it again", name)
+		}
+	}
+	before := log.Header()
+	if before.System != "" && before.System != systemText(p.workspace, p.cfg, noSandbox) {
+		view.notice("commands are confined otherwise than before in this session: now %s", confinement(p.cfg, noSandbox))
+	}
+	if before.Model != "" && before.Model != p.cfg.Model {
+		view.notice("the model was %q before in this session, and is %q now", before.Model, p.cfg.Model)
+	}
+}
+
+func confinement(cfg config, noSandbox bool) string {
+	if noSandbox {
+		return "not at all"
+	}
+	return cmp.Or(cfg.Sandbox.Profile, string(sandbox.WorkspaceWrite))
 }
 
 func (p plan) openLog(observe func(session.Record)) (*session.Log, error) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/engine/tool"
 )
@@ -71,7 +72,7 @@ func (p *progress) event(r session.Record) {
 		p.notice("the request failed and is sent again in %v: %s", time.Duration(e.DelayMS)*time.Millisecond, e.Cause)
 	case session.HookVerdict:
 		if p.verbose && e.Replaced != nil {
-			fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  %s changed what it saw at %s", printable(e.Extension), e.Point)))
+			fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  the extension %s changed %s", printable(e.Extension), changed[hook.Point(e.Point)])))
 		}
 	case session.HookFailed:
 		p.notice("extension %q failed at %s (%s): %s", e.Extension, e.Point, e.OnFailure, e.Failure)
@@ -84,6 +85,14 @@ func (p *progress) event(r session.Record) {
 	}
 }
 
+// changed says what an extension changes at a hook point.
+var changed = map[hook.Point]string{
+	hook.UserPromptSubmit:  "the prompt",
+	hook.BeforeExecuteTool: "the call, or answered it",
+	hook.AfterExecuteTool:  "the result",
+	hook.FinalizeContent:   "the final answer",
+}
+
 // result shows a call that is over.
 func (p *progress) result(call session.ToolCall, result session.ToolResult) {
 	what := call.Name + " " + summary(call.Arguments)
@@ -91,7 +100,12 @@ func (p *progress) result(call session.ToolCall, result session.ToolResult) {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}
 	if tool.Code(result.Code) == tool.Denied {
-		fmt.Fprintf(p.w, "%s %s\n", p.paint(yellow, "✗"), oneLine("denied: "+what+": "+result.Content, 400))
+		label := "denied: "
+		if strings.HasPrefix(result.Content, hook.Withheld) { // it ran, and only what came of it is kept back
+			label = "withheld: "
+		}
+		why := strings.ReplaceAll(strings.TrimSpace(result.Content), "\n", "; ")
+		fmt.Fprintf(p.w, "%s %s\n", p.paint(yellow, "✗"), oneLine(label+what+": "+why, 400))
 		return
 	}
 	if !p.verbose {

@@ -55,7 +55,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	f.IntVar(&o.maxSteps, "max-steps", 0, "model requests in one turn (default 40)")
 	f.StringVar(&o.profile, "sandbox", "", "read-only or workspace-write (the default)")
 	f.BoolVar(&o.noSandbox, "no-sandbox", false, "run commands unconfined, this time")
-	f.StringVar(&o.approve, "approve", "", "who answers what needs approval: ask, never or auto")
+	f.StringVar(&o.approve, "approve", "", "what needs approval is refused (ask, the default, and never) or, where the sandbox confines it, done (auto)")
 	addExtensionFlags(f, &o.extensions)
 	f.StringVar(&o.configFile, "config", "", "read the configuration from `FILE` instead of the user's")
 	f.StringArrayVar(&o.sets, "set", nil, "set a configuration `key=value` (a TOML value); repeatable")
@@ -68,6 +68,9 @@ func runCommand(ctx context.Context, io stdio, args []string) error {
 	f := o.flags()
 	if err := parse(io, f, "run [flags] PROMPT|-", args); err != nil {
 		return err
+	}
+	if f.Changed("max-steps") && o.maxSteps < 1 {
+		return usagef("--max-steps %d: it must be positive", o.maxSteps)
 	}
 	prompt, err := readPrompt(io.in, f.Args())
 	if err != nil {
@@ -155,5 +158,47 @@ func (o runOptions) explain(id session.ID, err error) error {
 	if err == nil {
 		err = errors.New("the turn did not complete")
 	}
-	return fmt.Errorf("%w\nto go on: wharf run --resume %s PROMPT", err, id)
+	return fmt.Errorf("%w\nto go on: wharf run --resume %s%s PROMPT", err, id, o.repeat())
+}
+
+// repeat returns the flags that the next turn of a session should have again,
+// since a session does not remember them.
+func (o runOptions) repeat() string {
+	var b strings.Builder
+	add := func(flag, value string) {
+		if value != "" {
+			b.WriteString(" --" + flag + " " + shellWord(value))
+		}
+	}
+	add("provider", o.provider)
+	add("model", o.model)
+	add("base-url", o.baseURL)
+	add("sandbox", o.profile)
+	if o.noSandbox {
+		b.WriteString(" --no-sandbox")
+	}
+	add("approve", o.approve)
+	for _, e := range o.extensions {
+		add("ext", e.path)
+		for _, g := range e.grants {
+			add("grant", g)
+		}
+	}
+	add("config", o.configFile)
+	for _, set := range o.sets {
+		add("set", set)
+	}
+	return b.String()
+}
+
+func plainWord(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@+%~", r)
+}
+
+// shellWord returns text as one word of a shell.
+func shellWord(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return !plainWord(r) }) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
