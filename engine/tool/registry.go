@@ -232,8 +232,7 @@ func Nearest(name string, known []string) []string {
 	}
 	var near []scored
 	for _, k := range known {
-		d := distance(strings.ToLower(name), strings.ToLower(k))
-		if d <= max(2, len(k)/3) || len(name) > 2 && (strings.Contains(k, name) || strings.Contains(name, k)) {
+		if d := distance(strings.ToLower(name), strings.ToLower(k)); alike(name, k, d) {
 			near = append(near, scored{k, d})
 		}
 	}
@@ -243,6 +242,20 @@ func Nearest(name string, known []string) []string {
 		names = append(names, s.name)
 	}
 	return names
+}
+
+// alike reports whether name, d changes away from known, may be meant as it.
+func alike(name, known string, d int) bool {
+	switch {
+	case name == "" || known == "":
+		return false
+	case len(name) > 2 && (strings.Contains(known, name) || strings.Contains(name, known)):
+		return true
+	case d > max(2, len(known)/3):
+		return false
+	}
+	// Two changes make another word of a short one, unless it begins the same.
+	return d <= 1 || len(known) > 5 || strings.EqualFold(name[:1], known[:1])
 }
 
 // distance is Levenshtein's, over bytes, of names cut to a sane length.

@@ -86,7 +86,7 @@ func TestAddRefuses(t *testing.T) {
 func TestNearest(t *testing.T) {
 	known := []string{"read_file", "write_file", "edit_file", "list_dir", "exec"}
 	for name, want := range map[string][]string{
-		"readfile": {"read_file"}, "Exec": {"exec"}, "exe": {"exec"}, "fil": {"read_file", "edit_file", "write_file"}, "bash": {}, "": {},
+		"readfile": {"read_file"}, "Exec": {"exec"}, "exe": {"exec"}, "fil": {"read_file", "edit_file", "write_file"}, "bash": {}, "": {}, "foo": {}, "exce": {"exec"},
 	} {
 		if got := Nearest(name, known); !slices.Equal(got, want) {
 			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// docs/configuration.md shows every key and every variable, and what it shows
+// is a configuration.
+func TestConfigurationIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(text), "```toml\n")
+	example, _, ok := strings.Cut(example, "```\n")
+	if !ok {
+		t.Fatal("docs/configuration.md has no example")
+	}
+	l := loader{merged: map[string]any{}}
+	if err := l.addFile("/home/me/.config/wharf/config.toml", []byte(example)); err != nil {
+		t.Fatal(err)
+	}
+	var missing func(t reflect.Type, table map[string]any) []string
+	missing = func(typ reflect.Type, table map[string]any) (keys []string) {
+		for i := range typ.NumField() {
+			key, ok := typ.Field(i).Tag.Lookup("toml")
+			if !ok {
+				continue
+			}
+			value, there := table[key]
+			if !there {
+				keys = append(keys, key)
+			}
+			if sub, ok := value.(map[string]any); ok && typ.Field(i).Type.Kind() == reflect.Struct {
+				keys = append(keys, missing(typ.Field(i).Type, sub)...)
+			}
+		}
+		return keys
+	}
+	if keys := missing(reflect.TypeFor[config](), l.merged); len(keys) > 0 {
+		t.Errorf("docs/configuration.md does not show the keys %q", keys)
+	}
+	for name := range variables {
+		if !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("docs/configuration.md does not name %s", name)
+		}
+	}
+	if cfg, err := l.config(); err != nil || cfg.Extensions["redact"].Path != "redact" || len(cfg.order) != 2 {
+		t.Errorf("the example reads as %+v, %v", cfg, err)
+	}
+}
