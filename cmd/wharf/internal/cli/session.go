@@ -148,7 +148,7 @@ func showEvent(r session.Record) string {
 	case session.TurnStarted:
 		return "\n" + line("turn", fmt.Sprintf("%d", e.Turn))
 	case session.TurnEnded:
-		text := fmt.Sprintf("%s after %d steps, %d tokens in, %d out", e.Reason, e.Steps, e.Usage.InputTokens, e.Usage.OutputTokens)
+		text := fmt.Sprintf("%s after %s, %d tokens in, %d out", e.Reason, count(e.Steps, "step"), e.Usage.InputTokens, e.Usage.OutputTokens)
 		if e.Error != "" {
 			text += "\n" + e.Error
 		}
@@ -206,10 +206,10 @@ func sessionVerify(_ context.Context, io stdio, args []string) error {
 		fmt.Fprintln(io.out, printable(problem))
 	}
 	if len(report.Problems) > 0 {
-		return fmt.Errorf("session %s does not hold: %d problems", id, len(report.Problems))
+		return fmt.Errorf("session %s does not hold: %s", id, count(len(report.Problems), "problem"))
 	}
-	fmt.Fprintf(io.out, "session %s holds: %d events, %d turns, each of %d requests as the log says\n",
-		id, report.Events, report.Turns, report.Requests)
+	fmt.Fprintf(io.out, "session %s holds: %s, %s, and what the log says is what was sent in %s\n",
+		id, count(report.Events, "event"), count(report.Turns, "turn"), count(report.Requests, "request"))
 	return nil
 }
 

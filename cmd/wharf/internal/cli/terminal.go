@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"unicode"
@@ -35,4 +36,12 @@ func oneLine(text string, n int) string {
 		return string(runes[:n-1]) + "…"
 	}
 	return string(runes)
+}
+
+// count returns a number of things, such as "1 turn" or "2 turns".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
