@@ -197,8 +197,12 @@ func FuzzRedact(f *testing.F) {
 		if err := json.Unmarshal(v.Replace["text"], &got); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
-		if !strings.Contains(text, "_") && !strings.Contains(text, "-") && !strings.Contains(strings.ToLower(text), "bearer") &&
-			!strings.Contains(text, "A") && !strings.Contains(text, "eyJ") && got != text+" [redacted: GitHub token]" {
+		for _, begin := range []string{"_", "-", "a", "eyj", "bearer", "basic", "secret", "hvs.", "://"} {
+			if strings.Contains(strings.ToLower(text), begin) {
+				return // perhaps there is a token
+			}
+		}
+		if got != text+" [redacted: GitHub token]" {
 			t.Errorf("%q becomes %q", text, got)
 		}
 	})

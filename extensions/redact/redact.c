@@ -2,34 +2,101 @@
  * final answer. The mark names the kind and nothing of the value. */
 #include "wharf.h"
 
-/* A token is a prefix and then characters of a set, at least so many. */
+/* The characters that a token may have behind its prefix. */
+enum set { none, plain, upper, word, dotted };
+
+/* A token is a prefix and then characters of a set, at least so many. One that
+ * is not at the beginning of a word has those of inside, if any. */
 struct kind {
 	const char *prefix, *mark;
 	u32 least;
-	int dots; /* the characters may include dots */
+	enum set set, inside;
 };
 
 static const struct kind kinds[] = {
-	{"github_pat_", "GitHub token", 20, 0}, {"ghp_", "GitHub token", 20, 0},     {"gho_", "GitHub token", 20, 0},
-	{"ghu_", "GitHub token", 20, 0},        {"ghs_", "GitHub token", 20, 0},     {"ghr_", "GitHub token", 20, 0},
-	{"glpat-", "GitLab token", 16, 0},      {"sk-", "API key", 16, 0},           {"sk_live_", "API key", 16, 0},
-	{"sk_test_", "API key", 16, 0},         {"rk_live_", "API key", 16, 0},      {"AIza", "Google key", 30, 0},
-	{"AKIA", "AWS key", 16, 0},             {"ASIA", "AWS key", 16, 0},          {"xoxa-", "Slack token", 10, 0},
-	{"xoxb-", "Slack token", 10, 0},        {"xoxp-", "Slack token", 10, 0},     {"xoxe-", "Slack token", 10, 0},
-	{"xoxr-", "Slack token", 10, 0},        {"xoxs-", "Slack token", 10, 0},     {"xapp-", "Slack token", 10, 0},
-	{"npm_", "npm token", 30, 0},           {"hf_", "Hugging Face token", 30, 0}, {"pypi-", "PyPI token", 30, 0},
-	{"eyJ", "JSON web token", 20, 1},
+	{"github_pat_", "GitHub token", 20, word, word},
+	{"ghp_", "GitHub token", 20, word, plain},
+	{"gho_", "GitHub token", 20, word, plain},
+	{"ghu_", "GitHub token", 20, word, plain},
+	{"ghs_", "GitHub token", 20, word, plain},
+	{"ghr_", "GitHub token", 20, word, plain},
+	{"glpat-", "GitLab token", 16, word, word},
+	{"sk-", "API key", 16, word, none},
+	{"sk_live_", "API key", 16, word, plain},
+	{"sk_test_", "API key", 16, word, plain},
+	{"rk_live_", "API key", 16, word, plain},
+	{"whsec_", "API key", 24, plain, plain},
+	{"gsk_", "API key", 30, plain, plain},
+	{"xai-", "API key", 40, plain, none},
+	{"AIza", "Google key", 30, word, word},
+	{"ya29.", "Google token", 20, word, none},
+	{"GOCSPX-", "Google secret", 20, word, word},
+	{"AKIA", "AWS key", 16, upper, upper},
+	{"ASIA", "AWS key", 16, upper, upper},
+	{"xoxa-", "Slack token", 10, word, word},
+	{"xoxb-", "Slack token", 10, word, word},
+	{"xoxp-", "Slack token", 10, word, word},
+	{"xoxe-", "Slack token", 10, word, word},
+	{"xoxr-", "Slack token", 10, word, word},
+	{"xoxs-", "Slack token", 10, word, word},
+	{"xapp-", "Slack token", 10, word, word},
+	{"npm_", "npm token", 30, plain, plain},
+	{"hf_", "Hugging Face token", 30, plain, none},
+	{"pypi-AgE", "PyPI token", 30, word, word},
+	{"dop_v1_", "DigitalOcean token", 40, plain, plain},
+	{"hvs.", "Vault token", 20, word, none},
+	{"AGE-SECRET-KEY-1", "age key", 40, upper, upper},
+	{"eyJ", "JSON web token", 20, dotted, dotted},
 };
 
-static int is_word(u8 c)
+/* What stands behind one of these is a secret, if it is at least so long. */
+struct label {
+	const char *text, *mark;
+	u32 least;
+};
+
+static const struct label labels[] = {
+	{"bearer ", "bearer token", 16},
+	{"authorization: basic ", "password", 8},
+	{"aws_secret_access_key=", "AWS secret", 40},
+	{"aws_secret_access_key = ", "AWS secret", 40},
+	{"\"secretaccesskey\": \"", "AWS secret", 40},
+	{"\"secretaccesskey\":\"", "AWS secret", 40},
+};
+
+static int is_upper(u8 c) { return c >= 'A' && c <= 'Z'; }
+static int is_digit(u8 c) { return c >= '0' && c <= '9'; }
+static int is_plain(u8 c) { return (c >= 'a' && c <= 'z') || is_upper(c) || is_digit(c); }
+
+static int is_word(u8 c) { return is_plain(c) || c == '_' || c == '-'; }
+
+static int is_hex(u8 c) { return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
+
+/* belongs tells whether the character at i belongs to a token. */
+static int belongs(struct text t, u32 i, enum set set)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+	u8 c = t.at[i];
+	switch (set) {
+	case plain:
+		return is_plain(c);
+	case upper:
+		return is_upper(c) || is_digit(c);
+	case dotted:
+		return is_word(c) || (c == '.' && i + 1 < t.length && is_word(t.at[i + 1]));
+	default:
+		return is_word(c);
+	}
 }
 
-/* within tells whether the text at i goes on with a word, so that no token begins there. */
+/* within tells whether i is in the middle of a word. The letter of an escape
+ * such as \n, and the digits of one such as %3D, are not part of a word. */
 static int within(struct text t, u32 i)
 {
-	return i && is_word(t.at[i - 1]) && t.at[i - 1] != '_' && t.at[i - 1] != '-';
+	if (!i || !is_plain(t.at[i - 1]))
+		return 0;
+	if (i >= 2 && t.at[i - 2] == '\\')
+		return 0;
+	return !(i >= 3 && t.at[i - 3] == '%' && is_hex(t.at[i - 2]) && is_hex(t.at[i - 1]));
 }
 
 static int begins(struct text t, u32 at, const char *prefix, int any_case)
@@ -38,7 +105,7 @@ static int begins(struct text t, u32 at, const char *prefix, int any_case)
 		if (at >= t.length)
 			return 0;
 		u8 c = t.at[at];
-		if (any_case && c >= 'A' && c <= 'Z')
+		if (any_case && is_upper(c))
 			c |= 0x20;
 		if (c != (u8)*prefix)
 			return 0;
@@ -57,13 +124,15 @@ static u32 size(const char *text)
 /* token returns where the token that begins at i ends, or 0. */
 static u32 token(struct text t, u32 i, const char **mark)
 {
+	int inside = within(t, i);
 	for (u32 k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-		if (!begins(t, i, kinds[k].prefix, 0))
+		enum set set = inside ? kinds[k].inside : kinds[k].set;
+		if (set == none || !begins(t, i, kinds[k].prefix, 0))
 			continue;
 		u32 from = i + size(kinds[k].prefix), end = from, dots = 0;
-		while (end < t.length && (is_word(t.at[end]) || (kinds[k].dots && t.at[end] == '.' && end + 1 < t.length && is_word(t.at[end + 1]))))
+		while (end < t.length && belongs(t, end, set))
 			dots += t.at[end++] == '.';
-		if (end - from >= kinds[k].least && (!kinds[k].dots || dots >= 2)) {
+		if (end - from >= kinds[k].least && (set != dotted || dots >= 2)) {
 			*mark = kinds[k].mark;
 			return end;
 		}
@@ -71,17 +140,41 @@ static u32 token(struct text t, u32 i, const char **mark)
 	return 0;
 }
 
-/* bearer returns where the credential behind "Bearer " at i ends, or 0. */
-static u32 bearer(struct text t, u32 i, u32 *from)
+/* labelled returns where the secret behind a label at i ends, or 0. A word of
+ * small letters is none. */
+static u32 labelled(struct text t, u32 i, u32 *from, const char **mark)
 {
-	if (!begins(t, i, "bearer ", 1))
+	for (u32 k = 0; k < sizeof labels / sizeof *labels; k++) {
+		if (within(t, i) || !begins(t, i, labels[k].text, 1))
+			continue;
+		u32 end = *from = i + size(labels[k].text), odd = 0;
+		while (end < t.length && (is_word(t.at[end]) || t.at[end] == '.' || t.at[end] == '~' || t.at[end] == '+' || t.at[end] == '/' || t.at[end] == '='))
+			end++;
+		while (end > *from && t.at[end - 1] == '.')
+			end--; /* the sentence's */
+		for (u32 j = *from; j < end; j++)
+			odd += t.at[j] != '-' && !(t.at[j] >= 'a' && t.at[j] <= 'z');
+		if (end - *from >= labels[k].least && odd) {
+			*mark = labels[k].mark;
+			return end;
+		}
+	}
+	return 0;
+}
+
+/* password returns where the password in a URL ends whose :// is at i, or 0. */
+static u32 password(struct text t, u32 i, u32 *from)
+{
+	if (!begins(t, i, "://", 0))
 		return 0;
-	u32 end = *from = i + 7;
-	while (end < t.length && (is_word(t.at[end]) || t.at[end] == '.' || t.at[end] == '~' || t.at[end] == '+' || t.at[end] == '/' || t.at[end] == '='))
-		end++;
-	while (end > *from && t.at[end - 1] == '.')
-		end--; /* the sentence's */
-	return end - *from >= 16 ? end : 0;
+	*from = 0;
+	for (i += 3; i < t.length && t.at[i] > ' ' && t.at[i] != '/' && t.at[i] != '"' && t.at[i] != '<'; i++) {
+		if (t.at[i] == ':' && !*from)
+			*from = i + 1;
+		else if (t.at[i] == '@')
+			return *from && i > *from && t.at[*from] != '$' && t.at[*from] != '[' ? i : 0;
+	}
+	return 0;
 }
 
 /* pem returns where the private key that begins at i ends, or 0. One that
@@ -119,13 +212,13 @@ static u32 mask(struct output *o, struct text t)
 	u32 marks = 0;
 	for (u32 i = 0; i < t.length;) {
 		const char *mark = 0;
-		u32 end = 0, from = i;
-		if (!within(t, i)) {
-			if ((end = token(t, i, &mark)) == 0 && (end = bearer(t, i, &from)) != 0)
-				mark = "bearer token";
-		}
+		u32 from = i, end = token(t, i, &mark);
+		if (!end)
+			end = labelled(t, i, &from, &mark);
+		if (!end && (end = password(t, i, &from)) != 0)
+			mark = "password";
 		if (!end && (end = pem(t, i)) != 0)
-			mark = "private key";
+			from = i, mark = "private key";
 		if (!end) {
 			put_escaped(o, t.at[i++]);
 			continue;
