@@ -121,13 +121,17 @@ static u32 size(const char *text)
 	return n;
 }
 
+/* Up to here no dotted token begins: the dots were counted. Without it, a long
+ * text of beginnings would take too long. */
+static u32 dotted_from;
+
 /* token returns where the token that begins at i ends, or 0. */
 static u32 token(struct text t, u32 i, const char **mark)
 {
 	int inside = within(t, i);
 	for (u32 k = 0; k < sizeof kinds / sizeof *kinds; k++) {
 		enum set set = inside ? kinds[k].inside : kinds[k].set;
-		if (set == none || !begins(t, i, kinds[k].prefix, 0))
+		if (set == none || !begins(t, i, kinds[k].prefix, 0) || (set == dotted && i < dotted_from))
 			continue;
 		u32 from = i + size(kinds[k].prefix), end = from, dots = 0;
 		while (end < t.length && belongs(t, end, set))
@@ -136,6 +140,8 @@ static u32 token(struct text t, u32 i, const char **mark)
 			*mark = kinds[k].mark;
 			return end;
 		}
+		if (set == dotted && dots < 2)
+			dotted_from = end;
 	}
 	return 0;
 }
@@ -210,6 +216,7 @@ static void put_mark(struct output *o, const char *mark)
 static u32 mask(struct output *o, struct text t)
 {
 	u32 marks = 0;
+	dotted_from = 0;
 	for (u32 i = 0; i < t.length;) {
 		const char *mark = 0;
 		u32 from = i, end = token(t, i, &mark);
