@@ -212,12 +212,50 @@ static void put_mark(struct output *o, const char *mark)
 	put_text(o, "]");
 }
 
+/* pairs has a bit for each pair of characters, in lower case, with which
+ * something to be masked may begin: most of a text begins nothing. */
+static u8 pairs[1 << 13];
+
+static u32 pair(u8 first, u8 second)
+{
+	return (u32)(is_upper(first) ? first | 0x20 : first) << 8 | (is_upper(second) ? second | 0x20 : second);
+}
+
+static void note(const char *text)
+{
+	u32 p = pair((u8)text[0], (u8)text[1]);
+	pairs[p >> 3] |= (u8)(1 << (p & 7));
+}
+
+static void note_all(void)
+{
+	for (u32 k = 0; k < sizeof kinds / sizeof *kinds; k++)
+		note(kinds[k].prefix);
+	for (u32 k = 0; k < sizeof labels / sizeof *labels; k++)
+		note(labels[k].text);
+	note("://");
+	note("-----BEGIN ");
+}
+
+static int may_begin(struct text t, u32 i)
+{
+	if (i + 1 >= t.length)
+		return 0;
+	u32 p = pair(t.at[i], t.at[i + 1]);
+	return pairs[p >> 3] >> (p & 7) & 1;
+}
+
 /* mask writes the text with its marks and returns how many there are. */
 static u32 mask(struct output *o, struct text t)
 {
 	u32 marks = 0;
 	dotted_from = 0;
+	note_all();
 	for (u32 i = 0; i < t.length;) {
+		if (!may_begin(t, i)) {
+			put_escaped(o, t.at[i++]);
+			continue;
+		}
 		const char *mark = 0;
 		u32 from = i, end = token(t, i, &mark);
 		if (!end)
