@@ -84,10 +84,13 @@ func TestHookState(t *testing.T) {
 		session       *Session
 		payload, want string
 	}{
-		{s, "m", "1"}, {s, "m", "2"},
+		{s, "m", "1"},
+		{s, "m", "2"},
 		{other, "m", "1"}, // sessions share nothing
-		{s, "u", "error: the answer is not UTF-8"}, {s, "m", "3"},
-		{s, "t", "error: "}, {s, "m", "1"}, // dropped with the trap
+		{s, "u", "error: the answer is not UTF-8"},
+		{s, "m", "3"},
+		{s, "t", "error: "},
+		{s, "m", "1"}, // dropped with the trap
 		{other, "m", "2"},
 	} {
 		if got := ask(t, step.session, step.payload); !strings.HasPrefix(got, step.want) {

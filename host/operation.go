@@ -36,7 +36,8 @@ var (
 // checks a request and says what it reaches; what needs a capability is
 // recorded before it happens, allowed or not.
 func define[In, Out any](name string, need func(In) (capability.Need, error),
-	do func(context.Context, *instance, In) (Out, error)) operation {
+	do func(context.Context, *instance, In) (Out, error),
+) operation {
 	run := func(ctx context.Context, x *instance, request []byte) ([]byte, error) {
 		var in In
 		if err := decodeStrict(request, &in); err != nil {
