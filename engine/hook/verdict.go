@@ -46,6 +46,9 @@ func (v Verdict) replacement(key string, into any) bool {
 // not pass for no opinion. What the point does not take is a bad answer.
 func parse(info Info, answer []byte) (Verdict, error) {
 	var v Verdict
+	if bytes.Equal(bytes.TrimSpace(answer), []byte("null")) {
+		return v, errors.New("bad answer: null is no verdict")
+	}
 	dec := json.NewDecoder(bytes.NewReader(answer))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&v); err != nil {

@@ -32,6 +32,7 @@ func TestParse(t *testing.T) {
 		{"the hook's own error", BeforeExecuteTool, `{"error":"no rules loaded"}`, "no rules loaded"},
 		{"no JSON", BeforeExecuteTool, `deny`, "bad answer: invalid character 'd' looking for beginning of value"},
 		{"more than one value", BeforeExecuteTool, `{} {}`, "bad answer: more than one JSON value"},
+		{"null", BeforeExecuteTool, ` null `, "bad answer: null is no verdict"},
 		{"nothing", BeforeExecuteTool, ` `, "bad answer: EOF"},
 	}
 	for _, tt := range tests {

@@ -158,7 +158,7 @@ func newSandbox(cfg config, f folders, workspace, cache string, none bool) (*san
 		return nil, err
 	}
 	box, err := sandbox.New(sandbox.Config{
-		Profile: profile, Workspace: workspace, Hidden: []string{f.state, f.config},
+		Profile: profile, Workspace: workspace, Hidden: []string{f.state, f.config, compiledCache(f)},
 		CacheDir: workspaceCache(f, cache),
 		Require:  sandbox.Rung(cfg.Sandbox.Require), None: none,
 	})
@@ -174,9 +174,13 @@ func workspaceCache(f folders, name string) string {
 	return filepath.Join(f.cache, "workspaces", hex.EncodeToString(key[:8]))
 }
 
+// compiledCache returns the folder of compiled extensions. What is in it runs
+// in this process, so no command may ever reach it.
+func compiledCache(f folders) string { return filepath.Join(f.cache, "compiled") }
+
 // openHost opens the Wasm host on Wharf's folders.
 func openHost(f folders) (*host.Host, error) {
-	return host.Open(host.Config{CacheDir: filepath.Join(f.cache, "compiled"), KVDir: filepath.Join(f.state, "kv")})
+	return host.Open(host.Config{CacheDir: compiledCache(f), KVDir: filepath.Join(f.state, "kv")})
 }
 
 // load loads the extensions of the configuration and those named by --ext. One

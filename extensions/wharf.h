@@ -1,5 +1,6 @@
 /* What a guest in freestanding C needs of ABI 1: memory, answers, and enough
- * JSON to read a payload. Copy it beside your own sources. */
+ * JSON to read a payload. The shipped extensions share it; copy it beside your
+ * own sources. */
 #ifndef WHARF_H
 #define WHARF_H
 
