@@ -15,7 +15,8 @@
 // Handlers are registered in init. "wharf ext build" compiles the folder with
 // stock Go (GOOS=wasip1, -buildmode=c-shared), writes the exports for what
 // extension.toml declares, and embeds that manifest. What is registered and
-// not declared stops the extension from loading, so neither can be forgotten.
+// not declared stops the extension from loading; what is declared and not
+// registered fails each call.
 //
 // A guest sees no files, no network, no arguments and no environment. What it
 // prints is logged. [Config], [KVGet] and the functions beside them are what
