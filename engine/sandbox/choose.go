@@ -3,8 +3,8 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
-	"time"
 )
 
 // confiner is one rung of the ladder.
@@ -104,6 +104,9 @@ func (s *Sandbox) tryBwrap(ctx context.Context, program string) (confiner, error
 	if err == nil {
 		return b, nil
 	}
+	if errors.Is(err, errNoAnswer) {
+		return nil, err
+	}
 	b.noNested = false // some kernels cannot; the filter refuses nested namespaces too
 	if s.probe(ctx, b) == nil {
 		return b, nil
@@ -127,14 +130,24 @@ func (s *Sandbox) tryLandlock(ctx context.Context) (confiner, error) {
 	return l, nil
 }
 
+var errNoAnswer = errors.New("it did not answer")
+
 // probe runs a program that does nothing, confined as any command will be. The
 // error is the short reason why it did not run.
 func (s *Sandbox) probe(ctx context.Context, by confiner) error {
-	_, err := run(ctx, by, Command{Argv: []string{"/bin/true"}, Dir: s.cfg.Workspace, Timeout: 10 * time.Second})
+	res, err := run(ctx, by, Command{Argv: []string{"/bin/true"}, Dir: s.cfg.Workspace, Timeout: s.probeTime})
 	if nothing, ok := errors.AsType[*notStarted](err); ok {
 		return errors.New(nothing.reason)
 	}
-	return err
+	switch {
+	case err != nil:
+		return err
+	case res.TimedOut:
+		return fmt.Errorf("%w within %v", errNoAnswer, s.probeTime)
+	case res.ExitCode != 0:
+		return fmt.Errorf("/bin/true ended with status %d in it", res.ExitCode)
+	}
+	return nil
 }
 
 // firstProgram returns the first of paths that is an executable file, or

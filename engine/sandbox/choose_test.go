@@ -4,15 +4,23 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // fakeBwrap makes a bubblewrap that fails as a system that forbids user
 // namespaces makes the real one fail.
 func fakeBwrap(t *testing.T) string {
 	t.Helper()
-	path := write(t, filepath.Join(folder(t), "bwrap"), "#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
+	return fakeProgram(t, "echo 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
+}
+
+// fakeProgram makes a bubblewrap of a shell script.
+func fakeProgram(t *testing.T, script string) string {
+	t.Helper()
+	path := write(t, filepath.Join(folder(t), "bwrap"), "#!/bin/sh\n"+script)
 	if err := os.Chmod(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -23,6 +31,8 @@ func TestLadder(t *testing.T) {
 	const reason = "setting up uid map: Permission denied"
 	fake := fakeBwrap(t)
 	none := func() int { return 0 }
+	hangs := fakeProgram(t, "exec sleep 1000\n")
+	lies := fakeProgram(t, `echo '{"child-pid": 2147483647} {"exit-code": 1}' >&4`)
 	tests := []struct {
 		name     string
 		bwrap    []string
@@ -36,6 +46,10 @@ func TestLadder(t *testing.T) {
 			`Sandbox: bubblewrap is not installed; using the weaker Landlock mode (see "wharf doctor"). Install bubblewrap for the full one.`, ""},
 		{"a bubblewrap that may not is Landlock too", []string{fake}, landlockVersion, "", Landlock,
 			`Sandbox: bubblewrap does not work here (` + reason + `); using the weaker Landlock mode (see "wharf doctor").`, ""},
+		{"and one that hangs", []string{hangs}, landlockVersion, "", Landlock,
+			`Sandbox: bubblewrap does not work here (it did not answer within 100ms); using the weaker Landlock mode (see "wharf doctor").`, ""},
+		{"and one that ran something else", []string{lies}, landlockVersion, "", Landlock,
+			`Sandbox: bubblewrap does not work here (/bin/true ended with status 1 in it); using the weaker Landlock mode (see "wharf doctor").`, ""},
 		{"without both nothing runs", nil, none, "", "", "",
 			"Sandbox unavailable: bubblewrap is not installed and this kernel has no Landlock. " +
 				"Install bubblewrap (apt install bubblewrap). The command was not run."},
@@ -58,6 +72,9 @@ func TestLadder(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.bwrapPaths, s.landlock = tt.bwrap, tt.landlock
+			if slices.Contains(tt.bwrap, hangs) {
+				s.probeTime = 100 * time.Millisecond
+			}
 			res, err := s.Run(t.Context(), Command{Line: "touch ran"})
 			if tt.err != "" {
 				if !errors.Is(err, ErrUnavailable) || err.Error() != tt.err {

@@ -53,6 +53,7 @@ type Sandbox struct {
 
 	bwrapPaths []string   // where bubblewrap is looked for
 	landlock   func() int // the kernel's version of Landlock; 0 means none
+	probeTime  time.Duration
 
 	mu        sync.Mutex
 	chosen    confiner
@@ -97,7 +98,7 @@ func New(cfg Config) (*Sandbox, error) {
 	f := finder{getenv: os.Getenv, homes: homes, hidden: cfg.Hidden, workspace: cfg.Workspace, cache: cfg.CacheDir}
 	return &Sandbox{
 		cfg: cfg, workspace: info, tools: f.find(cfg.Roots),
-		bwrapPaths: bwrapPaths, landlock: landlockVersion,
+		bwrapPaths: bwrapPaths, landlock: landlockVersion, probeTime: 10 * time.Second,
 	}, nil
 }
 
