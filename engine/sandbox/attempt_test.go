@@ -21,6 +21,9 @@ func attempt(name string, args []string) int {
 		return hold(args[0])
 	case "dial":
 		dial(args[0], args[1])
+	case "deep":
+		n, _ := strconv.Atoi(args[1])
+		tell("deep", deepen(args[0], n))
 	case "truncate":
 		truncateAll(args[0])
 	case "calls":
@@ -37,6 +40,8 @@ func attempt(name string, args []string) int {
 		tell("group", unix.Kill(0, 0))
 	case "run":
 		return runAndHang(Rung(args[0]), args[1])
+	case "begin":
+		return beginAndHang(args[0])
 	default:
 		fmt.Println("unknown probe", name)
 		return 2
@@ -64,6 +69,17 @@ func dial(network, address string) {
 		_, err = conn.Write([]byte("out"))
 	}
 	tell("dial", err)
+}
+
+// deepen makes n folders, one in the other.
+func deepen(dir string, n int) error {
+	err := os.Chdir(dir)
+	for ; n > 0 && err == nil; n-- {
+		if err = os.Mkdir("d", 0o700); err == nil {
+			err = os.Chdir("d")
+		}
+	}
+	return err
 }
 
 // truncateAll tries every way to empty a file that may only be read.
@@ -181,4 +197,42 @@ func runAndHang(rung Rung, workspace string) int {
 	_, err = s.Run(context.Background(), Command{Line: line, Stdout: os.Stdout, Stderr: os.Stderr, Timeout: time.Minute})
 	fmt.Println(err)
 	return 1
+}
+
+// beginAndHang is a supervisor that a test kills while bubblewrap is building
+// the file system.
+func beginAndHang(workspace string) int {
+	s, err := New(Config{Workspace: workspace})
+	if err != nil {
+		fmt.Println(err)
+		return 2
+	}
+	by, err := s.choose(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return 2
+	}
+	s.chosen = slowBwrap{by.(bwrap), filepath.Join(workspace, "fifo")}
+	_, err = s.Run(context.Background(), Command{Line: "echo ran > ran", Timeout: time.Minute})
+	fmt.Println(err)
+	return 1
+}
+
+// slowBwrap is a bubblewrap that waits for a file of its file system.
+type slowBwrap struct {
+	bwrap
+	fifo string
+}
+
+func (b slowBwrap) launch(c Command) (*launch, error) {
+	l, err := b.bwrap.launch(c)
+	if err != nil {
+		return nil, err
+	}
+	fifo, err := os.OpenFile(b.fifo, os.O_RDWR, 0) // has a writer for as long as it has a reader
+	if err != nil {
+		return nil, err
+	}
+	l.files[fdPasswd-fdArgs], fifo = fifo, l.files[fdPasswd-fdArgs]
+	return l, fifo.Close()
 }

@@ -48,11 +48,14 @@ type bwrap struct {
 
 func (bwrap) rung() Rung { return Bubblewrap }
 
-func (b bwrap) gaps() []string {
-	if b.noNested {
-		return nil
+func (b bwrap) gaps() (all []string) {
+	if !b.noNested {
+		all = append(all, "this bubblewrap or kernel cannot forbid nested user namespaces: the system call filter alone does")
 	}
-	return []string{"this bubblewrap or kernel cannot forbid nested user namespaces: the system call filter alone does"}
+	if !initCalled.Load() {
+		all = append(all, "a command outlives this program if it is killed while the command starts (its main does not begin with sandbox.Init)")
+	}
+	return all
 }
 
 // The descriptors of bubblewrap, from 3 on in the order of launch.files. What
@@ -71,9 +74,12 @@ const (
 // launch builds bubblewrap's arguments, which go by a descriptor: its command
 // line can be read by everyone on the host and inside.
 func (b bwrap) launch(c Command) (*launch, error) {
+	if err := theKeeper.begin(); err != nil {
+		return nil, err
+	}
 	l := &launch{
-		path: b.program, dir: "/",
-		argv: append([]string{"sandbox", "--args", strconv.Itoa(fdArgs), "--"}, c.Argv...),
+		path: b.program, dir: "/", cleanup: theKeeper.end,
+		argv: append([]string{theKeeper.mark, "--args", strconv.Itoa(fdArgs), "--"}, c.Argv...),
 		env:  b.sandbox.environment(place{home: insideHome, tmp: "/tmp", cache: insideCache}),
 	}
 	if err := b.open(l, c.Dir); err != nil {
@@ -190,7 +196,11 @@ func (b bwrap) terminate(ch *child) {
 	if first == 0 {
 		return
 	}
-	for _, pid := range descendants(first) {
+	below := descendants(first)
+	if len(below) == 0 { // the command has not begun, and must not any more
+		b.kill(ch)
+	}
+	for _, pid := range below {
 		signalIf(pid, syscall.SIGTERM, func() bool { return isBelow(pid, first) })
 	}
 }
@@ -199,7 +209,9 @@ func (b bwrap) terminate(ch *child) {
 // process in the namespace; and bubblewrap itself.
 func (b bwrap) kill(ch *child) {
 	if first := ch.report.first(); first != 0 {
-		signalIf(first, syscall.SIGKILL, func() bool { return parentOf(first) == ch.process.Pid })
+		signalIf(first, syscall.SIGKILL, func() bool { // bubblewrap itself may be gone
+			return parentOf(first) == ch.process.Pid || isMarked(first, ch.argv[0])
+		})
 	}
 	ch.signalGroup(syscall.SIGKILL)
 }

@@ -47,7 +47,8 @@ var initCalled atomic.Bool
 // commands: where Wharf's program was started again to confine a command, it
 // does that and does not return. It also keeps descriptors that the program
 // inherited from being passed on. A program that never calls it has no
-// Landlock rung.
+// Landlock rung, and under bubblewrap nobody who ends a command if the program
+// is killed at the moment when the command starts.
 func Init() {
 	sealDescriptors()
 	switch os.Args[0] {
@@ -55,6 +56,11 @@ func Init() {
 		syscall.Exit(monitor()) // at once: nothing of Go's is left to do, and the command's caller waits
 	case confinerName:
 		syscall.Exit(confine())
+	case keeperName:
+		if len(os.Args) != 3 {
+			syscall.Exit(2)
+		}
+		syscall.Exit(keep(os.Args[1], os.Args[2]))
 	}
 	initCalled.Store(true)
 }
@@ -69,12 +75,16 @@ func monitor() int {
 	if err == nil {
 		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
+	if err == nil {
+		err = makeScratch(spec.Scratch, spec.Git)
+	}
 	var main int
 	var failure io.Reader
 	if err == nil {
 		main, failure, err = startConfiner(file)
 	}
 	if err != nil {
+		removeScratch(spec.Scratch)
 		_ = status.Encode(statusLine{Failure: "start the confining process: " + err.Error()})
 		return 1
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"unsafe"
@@ -50,16 +49,15 @@ type confinement struct {
 	Read    []string // files and folders to read and execute
 	Write   []string // folders to change
 	Devices []string // devices to read and write
-	Scratch string   // the private folders, which the monitor removes
+	Scratch string   // the private folders, which the monitor makes and removes
+	Git     string   // the configuration of git in the private home
 	ABI     int      // the version of Landlock to use
 }
 
-// launch makes the private folders of the run and prepares our monitor.
+// launch prepares our monitor. It is the monitor that makes the private folders:
+// nobody would remove them if Wharf were killed before there is one.
 func (l landlock) launch(c Command) (*launch, error) {
-	scratch, err := makeScratch()
-	if err != nil {
-		return nil, err
-	}
+	scratch := l.sandbox.scratchPath()
 	ready := &launch{
 		path: "/proc/self/exe", argv: []string{monitorName}, dir: "/",
 		cleanup: func() { removeScratch(scratch) },
@@ -103,7 +101,7 @@ func (l landlock) confinement(c Command, scratch string) confinement {
 		at.cache = filepath.Join(at.home, ".cache")
 	}
 	spec := confinement{
-		Argv: c.Argv, Env: s.environment(at), Dir: c.Dir, Scratch: scratch, ABI: l.abi,
+		Argv: c.Argv, Env: s.environment(at), Dir: c.Dir, Scratch: scratch, Git: gitConfig(os.Getenv), ABI: l.abi,
 		Read:    append([]string{"/usr", s.cfg.Workspace, "/etc/passwd", "/etc/group"}, s.tools.roots...),
 		Write:   []string{at.home, at.tmp, at.cache},
 		Devices: []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},
@@ -130,61 +128,6 @@ func (landlock) terminate(ch *child) { _, _ = ch.control.Write([]byte{orderTermi
 
 // kill has the monitor end them.
 func (landlock) kill(ch *child) { _ = ch.control.Close() }
-
-// makeScratch makes the private folders of one run, for their owner alone.
-func makeScratch() (string, error) {
-	dir, err := os.MkdirTemp("", "wharf-run-")
-	if err != nil {
-		return "", err
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return "", err
-	}
-	for _, sub := range []string{"tmp", "home", "home/.cache"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			removeScratch(dir)
-			return "", err
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, "home", ".gitconfig"), []byte(gitConfig(os.Getenv)), 0o600); err != nil {
-		removeScratch(dir)
-		return "", err
-	}
-	return dir, nil
-}
-
-// removeScratch removes the private folders, also where the command took the
-// right to do so from its own folders. It follows no link.
-func removeScratch(dir string) {
-	if os.RemoveAll(dir) == nil {
-		return
-	}
-	if root, err := os.OpenRoot(dir); err == nil {
-		reopen(root, ".")
-		_ = root.Close()
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		slog.Warn("the temporary folder of a command could not be removed", "folder", dir, "error", err)
-	}
-}
-
-// reopen gives the owner back all rights to the folders at and below name.
-func reopen(root *os.Root, name string) {
-	if root.Chmod(name, 0o700) != nil {
-		return
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return
-	}
-	entries, _ := f.ReadDir(-1)
-	_ = f.Close()
-	for _, e := range entries {
-		if e.IsDir() {
-			reopen(root, filepath.Join(name, e.Name()))
-		}
-	}
-}
 
 // landlockVersion returns the version of the kernel's Landlock; 0 means that
 // it has none.

@@ -144,21 +144,26 @@ func waitFree(t *testing.T, path string) {
 	}
 }
 
-// waitEmpty waits until nothing is left in dir.
-func waitEmpty(t *testing.T, dir string) {
+// waitFor waits until what holds.
+func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	late := time.After(10 * time.Second)
-	for again := time.Tick(5 * time.Millisecond); ; {
-		left, err := os.ReadDir(dir)
-		if err == nil && len(left) == 0 {
-			return
-		}
+	for again := time.Tick(5 * time.Millisecond); !holds(); {
 		select {
 		case <-again:
 		case <-late:
-			t.Fatalf("left behind: %v, %v", left, err)
+			t.Fatalf("waited in vain until %s", what)
 		}
 	}
+}
+
+// waitEmpty waits until nothing is left in dir.
+func waitEmpty(t *testing.T, dir string) {
+	t.Helper()
+	waitFor(t, "nothing is left in "+dir, func() bool {
+		left, err := os.ReadDir(dir)
+		return err == nil && len(left) == 0
+	})
 }
 
 // isFree reports whether nobody holds the lock on path now.

@@ -191,6 +191,68 @@ func TestSupervisorKilled(t *testing.T) {
 	})
 }
 
+// kill -9 of Wharf while bubblewrap is still at its preparations leaves nothing
+// either, neither waiting nor running.
+func TestSupervisorKilledAtStart(t *testing.T) {
+	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
+	ws := folder(t)
+	if err := unix.Mkfifo(filepath.Join(ws, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self(t), "probe", "begin", ws)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "bubblewrap's first process inside waits", func() bool { return insiders(filepath.Join(ws, "fifo")) > 0 })
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	waitFor(t, "nothing is left", func() bool { return insiders(filepath.Join(ws, "fifo")) == 0 })
+	if _, err := os.Stat(filepath.Join(ws, "ran")); err == nil {
+		t.Error("the command ran without a supervisor")
+	}
+}
+
+// A command that has not begun when it is cancelled does not begin any more,
+// and nobody waits for it.
+func TestCancelAtStart(t *testing.T) {
+	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
+	s := open(t, Bubblewrap, Config{})
+	fifo := filepath.Join(s.cfg.Workspace, "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.chosen = slowBwrap{s.chosen.(bwrap), fifo}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Run(ctx, Command{Line: "true"})
+		ended <- err
+	}()
+	waitFor(t, "bubblewrap's first process inside waits", func() bool { return insiders(fifo) > 0 })
+	began := time.Now()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) || time.Since(began) >= grace {
+		t.Errorf("Run ended with %v after %v; want it at once", err, time.Since(began))
+	}
+}
+
+// insiders counts the processes in other process namespaces that have a file
+// open.
+func insiders(path string) (n int) {
+	own, _ := os.Readlink("/proc/self/ns/pid")
+	fds, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, fd := range fds {
+		space, err := os.Readlink(filepath.Join(filepath.Dir(fd), "../ns/pid"))
+		if target, _ := os.Readlink(fd); target == path && err == nil && space != own {
+			n++
+		}
+	}
+	return n
+}
+
 // A writer that blocks for ever does not block Run for ever.
 func TestWriterThatBlocks(t *testing.T) {
 	onEachRung(t, func(t *testing.T, rung Rung) {
@@ -255,12 +317,49 @@ func TestScratchIsRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	outside := write(t, filepath.Join(folder(t), "kept"), "")
 	s := open(t, Landlock, Config{})
-	sh(t, s, "mkdir -p $HOME/a/b; touch $HOME/a/b/c; ln -s "+outside+" $HOME/a/l; chmod 0 $HOME/a/b $HOME/a $HOME")
+	out, _ := sh(t, s, "mkdir -p $HOME/a/b; touch $HOME/a/b/c; ln -s "+outside+" $HOME/a/l; chmod 0 $HOME/a/b $HOME/a $HOME $TMPDIR/..")
+	if out != "" {
+		t.Errorf("Run printed %q", out)
+	}
 	if left, err := os.ReadDir(temp); len(left) != 0 || err != nil {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	if _, err := os.Stat(outside); err != nil {
 		t.Error(err)
+	}
+}
+
+// No depth makes the removal take long.
+func TestRemoveScratch(t *testing.T) {
+	dir := filepath.Join(folder(t), "scratch")
+	if err := makeScratch(dir, ""); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(self(t), "probe", "deep", filepath.Join(dir, "tmp"), "30000").Output(); err != nil || string(out) != "deep ok\n" {
+		t.Fatalf("the folders were not made: %s, %v", out, err)
+	}
+	began := time.Now()
+	removeScratch(dir)
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) || time.Since(began) > tidied/2 {
+		t.Errorf("after %v: %v", time.Since(began), err)
+	}
+}
+
+// What commands can write is no place for private folders.
+func TestScratchIsApart(t *testing.T) {
+	ws, cache, other := folder(t), folder(t), folder(t)
+	s, err := New(Config{Workspace: ws, CacheDir: cache})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(ws, filepath.Join(other, "in")); err != nil {
+		t.Fatal(err)
+	}
+	for temp, want := range map[string]string{other: other, ws: "/tmp", cache: "/tmp", other + "/in": "/tmp", "relative": "/tmp"} {
+		t.Setenv("TMPDIR", temp)
+		if got := s.scratchPath(); filepath.Dir(got) != want {
+			t.Errorf("with TMPDIR %q the private folders are in %q; want them in %q", temp, got, want)
+		}
 	}
 }
 

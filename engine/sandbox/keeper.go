@@ -1,0 +1,161 @@
+package sandbox
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Bubblewrap's first process inside is tied to the life of bubblewrap only when
+// it has built the file system. Where bubblewrap is killed before, as it is
+// together with Wharf, that process stays, and runs the command with nobody to
+// end it. So a keeper, which is Wharf's own program started again, outlives
+// Wharf and ends what bears Wharf's mark: the name by which it starts
+// bubblewrap, which all processes of bubblewrap's own keep.
+const keeperName = "wharf-sandbox-keeper"
+
+const keeperOrders = 3 // the keeper's descriptor, which ends with Wharf
+
+const (
+	orderBusy = 'b' // bubblewrap is at work
+	orderIdle = 'i' // nothing is left of any
+)
+
+const kept = time.Minute // for the keeper to end what was left
+
+// keeping is the keeper of this process. It is started with the first command
+// and ends with the process.
+type keeping struct {
+	mark string
+
+	mu      sync.Mutex
+	running int // commands
+	cmd     *exec.Cmd
+	orders  *os.File
+}
+
+var theKeeper = keeping{mark: "sandbox-" + randomName()}
+
+func randomName() string {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// begin is called before bubblewrap is started, and end after it has ended. A
+// program that never called Init has no keeper.
+func (k *keeping) begin() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.running == 0 && initCalled.Load() && !k.tellLocked(orderBusy) {
+		if err := k.startLocked(); err != nil {
+			return fmt.Errorf("start the keeper: %w", err)
+		}
+	}
+	k.running++
+	return nil
+}
+
+func (k *keeping) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.running--; k.running == 0 {
+		k.tellLocked(orderIdle)
+	}
+}
+
+// tellLocked gives the keeper an order, and reports whether there is one to
+// take it.
+func (k *keeping) tellLocked(order byte) bool {
+	if k.orders == nil {
+		return false
+	}
+	_, err := k.orders.Write([]byte{order})
+	return err == nil
+}
+
+// startLocked starts a keeper, which is told that there is work, in the place
+// of one that has ended.
+func (k *keeping) startLocked() error {
+	if k.orders != nil {
+		_ = k.orders.Close()
+		_ = k.cmd.Wait()
+		k.orders = nil
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	k.cmd = &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{keeperName, k.mark, strconv.Itoa(os.Getpid())}, Env: []string{}, Dir: "/",
+		ExtraFiles: []*os.File{r}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	sealDescriptors()
+	if err := k.cmd.Start(); err != nil {
+		_ = w.Close()
+		return err
+	}
+	k.orders = w
+	if !k.tellLocked(orderBusy) {
+		return errors.New("it ended at once")
+	}
+	return nil
+}
+
+// keep is the keeper: it waits for Wharf to be gone and then ends what is left
+// of its commands.
+func keep(mark, parent string) int {
+	wharf, err := strconv.Atoi(parent)
+	if err != nil {
+		return 1
+	}
+	orders, _ := io.ReadAll(os.NewFile(keeperOrders, "orders"))
+	if bytes.HasSuffix(orders, []byte{orderIdle}) {
+		return 0
+	}
+	late := time.After(kept)
+	for quiet := 0; quiet < 2; { // one look may come just before a process starts another
+		left := killMarked(mark)
+		if quiet++; left > 0 || os.Getppid() == wharf { // its descriptors close before its children are told
+			quiet = 0
+		}
+		select {
+		case <-late:
+			return 1
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return 0
+}
+
+// killMarked kills all processes that were started by the name mark, and
+// returns how many there were.
+func killMarked(mark string) (found int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || !isMarked(pid, mark) {
+			continue
+		}
+		found++
+		signalIf(pid, syscall.SIGKILL, func() bool { return isMarked(pid, mark) })
+	}
+	return found
+}
+
+// isMarked reports whether the process pid was started by the name mark.
+func isMarked(pid int, mark string) bool {
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	name, _, _ := bytes.Cut(line, []byte{0})
+	return err == nil && string(name) == mark
+}
