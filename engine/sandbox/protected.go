@@ -5,7 +5,9 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A protected path is one that trusted code reads or runs later: what the
@@ -42,14 +44,14 @@ func ProtectedPatterns() (anywhere, home []string) {
 //
 // It judges names only: the caller has resolved links before. A path that is
 // itself named .git counts as protected, for as a file it points git elsewhere;
-// letter case is ignored, since some file systems do too.
+// so does any other spelling that is the same file on some file system.
 func Protected(rel string, home bool) (pattern string, protected bool) {
-	rel = path.Clean(strings.ToLower(rel))
+	rel = path.Clean(rel)
 	if path.IsAbs(rel) || rel == ".." || strings.HasPrefix(rel, "../") {
 		return "..", true
 	}
 	parts := strings.Split(rel, "/")
-	if parts[len(parts)-1] == ".git" {
+	if sameName(parts[len(parts)-1], ".git") {
 		return ".git", true
 	}
 	for start := range parts {
@@ -74,11 +76,45 @@ func hasPattern(parts []string, pattern string) bool {
 		return false
 	}
 	for i, w := range want {
-		if w != "*" && w != parts[i] {
+		if w != "*" && !sameName(parts[i], w) {
 			return false
 		}
 	}
 	return true
+}
+
+// sameName reports whether part is another spelling of name on a file system
+// that Linux can use: some ignore letter case, dots and spaces at the end or
+// characters that cannot be seen, and those of Windows have streams behind a
+// colon and short aliases.
+func sameName(part, name string) bool {
+	part, _, _ = strings.Cut(part, ":")
+	part = strings.TrimRight(ligatures.Replace(strings.Map(seen, part)), ". ")
+	return strings.EqualFold(part, name) || isAlias(part, name)
+}
+
+// ligatures are single characters that count as several where letter case is
+// ignored.
+var ligatures = strings.NewReplacer("ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st", "ß", "ss", "ẞ", "ss")
+
+// seen drops a character that cannot be seen.
+func seen(r rune) rune {
+	if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+		return -1
+	}
+	return r
+}
+
+// isAlias reports whether part may be a short alias of name, such as GIT~1: up
+// to six characters, of which Windows keeps two at least, and a number.
+func isAlias(part, name string) bool {
+	begin, number, ok := strings.Cut(part, "~")
+	number, _, _ = strings.Cut(number, ".")
+	if _, err := strconv.Atoi(number); !ok || err != nil || len(begin) < 2 || len(begin) > 6 {
+		return false
+	}
+	name = strings.TrimLeft(name, ".")
+	return len(name) > 2 && strings.EqualFold(begin[:2], name[:2])
 }
 
 // LooksLikeHome reports whether dir holds a shell's start-up file, so that what

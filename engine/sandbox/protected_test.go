@@ -29,6 +29,16 @@ func TestProtected(t *testing.T) {
 		{"the engine's own folder", ".wharf/state", false, ".wharf"},
 		{"an editor's folder at any depth", "a/b/.vscode/tasks.json", false, ".vscode"},
 		{"another letter case is the same file on some systems", ".GIT/Config", false, ".git/config"},
+		{"a letter that is another only in print", ".git/hoo\u212as/x", false, ".git/hooks"},
+		{"a ligature counts as its letters", ".git/con\ufb01g", false, ".git/config"},
+		{"characters that cannot be seen are passed over", ".g\u200cit/co\u00adnfig\ufe0f", false, ".git/config"},
+		{"dots and spaces at the end are dropped on Windows' file systems", ".git. /config .", false, ".git/config"},
+		{"a stream of a file is the file", ".git::$INDEX_ALLOCATION/hooks:x/y", false, ".git/hooks"},
+		{"a short alias", "GIT~1/config", false, ".git/config"},
+		{"a short alias with an extension", "sub/MCP~1.JSO", false, ".mcp.json"},
+		{"a short alias of many", "gi7eba~12", false, ".git"},
+		{"a copy that an editor kept is free", "main.go.~1~", false, ""},
+		{"a name that only ends in a number is free", "notes~1", false, ""},
 		{"detours are cleaned away", "a/../.git//config", false, ".git/config"},
 		{"leaving the workspace is protected", "../x", false, ".."},
 		{"an absolute path is protected", "/etc/passwd", false, ".."},
@@ -49,7 +59,7 @@ func TestProtected(t *testing.T) {
 // Whatever path leads to a protected one by cleaning is protected as well, and
 // so is all that lies below it.
 func FuzzProtected(f *testing.F) {
-	for _, seed := range []string{".git/hooks", "a/.GIT/config", "../..", "", "/", "a/./.wharf/x", "\x00"} {
+	for _, seed := range []string{".git/hooks", "a/.GIT/config", "../..", "", "/", "a/./.wharf/x", "\x00", ".git. :x/hooks", "GIT~1/config"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, rel string) {
