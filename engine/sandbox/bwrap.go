@@ -27,7 +27,7 @@ const (
 // the host's users and secrets.
 var etcFiles = []string{
 	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs", "ssl/openssl.cnf", "ca-certificates",
-	"pki/tls", "pki/ca-trust", "nsswitch.conf", "localtime", "mime.types", "protocols", "services", "os-release",
+	"pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust", "nsswitch.conf", "localtime", "mime.types", "protocols", "services", "os-release",
 }
 
 // The accounts inside.
@@ -133,6 +133,11 @@ func (b bwrap) args(dir string) (zeroEnded [][]byte) {
 	add("--dev", "/dev")
 	add("--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
 	add("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys") // sysctl asks the host's uid, not the sandbox's
+	for _, file := range []string{"/proc/keys", "/proc/key-users"} { // which name the user's keys
+		if _, err := os.Lstat(file); err == nil {
+			add("--ro-bind", "/dev/null", file)
+		}
+	}
 	add("--size", strconv.Itoa(tmpSize), "--perms", "1777", "--tmpfs", "/tmp")
 	add("--size", strconv.Itoa(homeSize), "--perms", "0700", "--tmpfs", insideHome)
 	for i, file := range []string{"/etc/passwd", "/etc/group", "/etc/hosts", insideHome + "/.gitconfig"} {

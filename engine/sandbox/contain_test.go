@@ -321,6 +321,9 @@ func TestBwrapFileSystem(t *testing.T) {
 	s := open(t, Bubblewrap, Config{})
 	out, _ := sh(t, s, "for d in / /etc /dev /usr /home /proc/sys/kernel /etc/ssl; do touch $d/new && echo open $d; done 2>/dev/null; "+
 		"grep ' /proc/sys ' /proc/self/mountinfo; ls / | tr '\\n' ' '; echo; cat /etc/passwd; hostname; df -k --output=size /tmp /home/agent /dev/shm")
+	if out, _ := sh(t, s, "cat /proc/keys /proc/key-users 2>&-; echo tried"); out != "tried\n" {
+		t.Errorf("of the user's keys is seen:\n%s", out)
+	}
 	for _, line := range []string{"sandbox", "   262144", "    65536", "agent:x:1000:1000:agent:/home/agent:/bin/sh"} {
 		if !has(out, line) {
 			t.Errorf("there is no line %q", line)
@@ -336,6 +339,17 @@ func TestBwrapFileSystem(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(out)
+	}
+}
+
+// Of /etc nothing is mapped that keeps keys on some system.
+func TestEtcHoldsNoKeys(t *testing.T) {
+	for _, file := range etcFiles {
+		for _, secret := range []string{"ssl/private", "pki/tls/private", "pki/nssdb", "shadow", "ssh", "sudoers", "gitconfig"} {
+			if within(secret, file) {
+				t.Errorf("/etc/%s holds /etc/%s", file, secret)
+			}
+		}
 	}
 }
 
