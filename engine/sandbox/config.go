@@ -86,16 +86,13 @@ func (c *Config) makeCache(homes []string) error {
 	if !filepath.IsAbs(c.CacheDir) {
 		return errors.New("it is not absolute: name the whole path")
 	}
+	if dir := filepath.Clean(c.CacheDir); tooWide(dir, homes) || within(dir, c.Workspace) || within(c.Workspace, dir) {
+		return errors.New("it is writable for commands: choose a folder of its own, apart from the workspace")
+	}
 	if err := os.MkdirAll(c.CacheDir, 0o700); err != nil {
 		return err
 	}
-	if err := checkFolder(c.CacheDir); err != nil {
-		return err
-	}
-	if tooWide(c.CacheDir, homes) || within(c.CacheDir, c.Workspace) || within(c.Workspace, c.CacheDir) {
-		return errors.New("it is writable for commands: choose a folder of its own, apart from the workspace")
-	}
-	return nil
+	return checkFolder(c.CacheDir)
 }
 
 // checkFolder says why dir is not the real path of a folder.

@@ -61,6 +61,9 @@ func TestNewRefuses(t *testing.T) {
 			}
 		})
 	}
+	if _, err := os.Lstat(filepath.Join(ws, "cache")); err == nil {
+		t.Error("a cache folder that was refused has been made")
+	}
 	for _, good := range []string{ws, filepath.Join(home, "project")} {
 		if _, err := New(Config{Workspace: good, Hidden: []string{state}, CacheDir: filepath.Join(state, "cache")}); err != nil {
 			t.Errorf("New(%q): %v", good, err)

@@ -97,7 +97,7 @@ func (r *Root) Resolve(name string) (string, error) {
 			continue
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
+			return "", tidy(err, name)
 		}
 		done = next
 	}

@@ -88,6 +88,7 @@ func TestRootReads(t *testing.T) {
 		"a\x00b":            `refused: "a\x00b": a path holds no zero byte`,
 		"sub":               `"sub" is a folder`,
 		"nowhere":           `"nowhere": no such file or directory`,
+		"a.txt/x":           `"a.txt/x": not a directory`,
 	}
 	for name, want := range refused {
 		if _, _, err := y.ReadAll(name, 100); err == nil || err.Error() != want {
