@@ -2,11 +2,14 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"time"
 	"unsafe"
@@ -38,6 +41,10 @@ func attempt(name string, args []string) int {
 		pid, _ := strconv.Atoi(args[0])
 		tell("signal", unix.Kill(pid, 0))
 		tell("group", unix.Kill(0, 0))
+	case "renew":
+		renew(args[0])
+	case "scope":
+		scope()
 	case "run":
 		return runAndHang(Rung(args[0]), args[1])
 	case "begin":
@@ -166,6 +173,48 @@ func descriptors() {
 	fmt.Println("terminal", err == nil)
 	tty, err := os.Open("/dev/tty")
 	fmt.Println("controlling terminal", tty != nil && err == nil)
+}
+
+// renew leaves 30 processes that each start another in their place and end, as
+// fast as they can, while the file at path is there.
+func renew(path string) {
+	name, err := unix.BytePtrFromString(path)
+	if err != nil {
+		panic(err)
+	}
+	at := uintptr(unsafe.Pointer(name))
+	fork := func() uintptr {
+		pid, _, _ := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		return pid
+	}
+	for range 30 {
+		if fork() != 0 {
+			continue
+		}
+		for { // without Go's runtime, which is not made for a fork
+			if pid := fork(); pid != 0 {
+				unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+			}
+			unix.RawSyscall(unix.SYS_SETSID, 0, 0, 0)
+			if _, _, gone := unix.RawSyscall6(unix.SYS_FACCESSAT, ^uintptr(99), at, 0, 0, 0, 0); gone != 0 {
+				unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+			}
+		}
+	}
+	runtime.KeepAlive(name)
+}
+
+// scope tells whom signals reach once they are scoped.
+func scope() {
+	runtime.LockOSThread()
+	fmt.Println("scoped", scopeSignals(landlockVersion()))
+	tell("parent", unix.Kill(os.Getppid(), 0))
+	child := exec.Command("cat")
+	in, err := child.StdinPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	tell("child", errors.Join(err, unix.Kill(child.Process.Pid, 0), in.Close(), child.Wait()))
 }
 
 // loopback is a server and its client in one run.

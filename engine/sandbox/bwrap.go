@@ -132,7 +132,8 @@ func (b bwrap) args(dir string) (zeroEnded [][]byte) {
 	}
 	add("--dev", "/dev")
 	add("--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
-	add("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys") // sysctl asks the host's uid, not the sandbox's
+	// Writing to /proc/sys is judged by the host's uid, not the sandbox's.
+	add("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
 	for _, file := range []string{"/proc/keys", "/proc/key-users"} { // which name the user's keys
 		if _, err := os.Lstat(file); err == nil {
 			add("--ro-bind", "/dev/null", file)

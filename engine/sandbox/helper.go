@@ -78,17 +78,18 @@ func monitor() int {
 	if err == nil {
 		err = makeScratch(spec.Scratch, spec.Git)
 	}
-	var main int
+	t := &tree{}
 	var failure io.Reader
 	if err == nil {
-		main, failure, err = startConfiner(file)
+		reserveThreads()
+		t.scoped = scopeSignals(spec.ABI)
+		t.main, failure, err = startConfiner(file)
 	}
 	if err != nil {
 		removeScratch(spec.Scratch)
 		_ = status.Encode(statusLine{Failure: "start the confining process: " + err.Error()})
 		return 1
 	}
-	t := &tree{main: main}
 	go t.obey(os.NewFile(monitorOrders, "orders"))
 	said, _ := io.ReadAll(failure) // ends when the command runs
 	code := t.end()
@@ -125,9 +126,28 @@ func startConfiner(spec *os.File) (pid int, failure io.Reader, err error) {
 	return cmd.Process.Pid, r, nil
 }
 
+// reserveThreads makes threads that the runtime will need when the command may
+// have taken all processes that the user can have.
+func reserveThreads() {
+	var made, over sync.WaitGroup
+	over.Add(1)
+	for range runtime.GOMAXPROCS(0) + 6 {
+		made.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			made.Done()
+			over.Wait()
+		}()
+	}
+	made.Wait()
+	over.Done()
+}
+
 // tree is the command and all that descends from the monitor.
 type tree struct {
-	main int // the first process, which leads a session
+	main   int  // the first process, which leads a session
+	scoped bool // the signals of the monitor's first thread reach the tree alone
 
 	mu     sync.Mutex
 	reaped bool // main's pid may be another process's
@@ -179,10 +199,19 @@ func (t *tree) signal(sig syscall.Signal) {
 	}
 }
 
+// killAll kills the whole tree; only on the monitor's first thread. A tree that
+// renews itself faster than it can be looked at does not escape a signal to all.
+func (t *tree) killAll() {
+	if t.scoped {
+		_ = unix.Kill(-1, unix.SIGKILL)
+	}
+	t.signal(unix.SIGKILL)
+}
+
 // end waits for main, kills whatever it left behind, and returns its exit code.
 func (t *tree) end() int {
 	awaitExit(t.main)
-	t.signal(unix.SIGKILL)
+	t.killAll()
 	t.mu.Lock()
 	t.reaped = true
 	t.mu.Unlock()
@@ -194,7 +223,7 @@ func (t *tree) end() int {
 		case errors.Is(err, unix.ECHILD):
 			return shellCode(syscall.WaitStatus(status))
 		case pid <= 0:
-			t.signal(unix.SIGKILL)
+			t.killAll()
 			time.Sleep(time.Millisecond)
 		}
 	}

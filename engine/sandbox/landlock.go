@@ -175,18 +175,48 @@ func handled(abi int) unix.LandlockRulesetAttr {
 	return attr
 }
 
+// scopeSignals sees to it that signals of the calling thread reach nobody but
+// what the thread starts from now on, and reports whether that is certain: it
+// is tried on the parent, which had been in reach.
+func scopeSignals(abi int) bool {
+	parent := os.Getppid()
+	if abi < 6 || unix.Kill(parent, 0) != nil || unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != nil {
+		return false
+	}
+	ruleset, err := createRuleset(unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_SIGNAL})
+	if err != nil {
+		return false
+	}
+	defer func() { _ = unix.Close(ruleset) }()
+	return restrictSelf(ruleset) == nil && errors.Is(unix.Kill(parent, 0), unix.EPERM)
+}
+
+func createRuleset(attr unix.LandlockRulesetAttr) (int, error) {
+	const size = unsafe.Offsetof(attr.Quiet_access_fs) // what follows is for logging alone
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return -1, fmt.Errorf("create Landlock ruleset: %w", errno)
+	}
+	return int(fd), nil
+}
+
+func restrictSelf(ruleset int) error {
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0, 0); errno != 0 {
+		return fmt.Errorf("restrict by Landlock: %w", errno)
+	}
+	return nil
+}
+
 // restrict confines the calling thread, for good, to what spec names.
 func restrict(spec confinement) error {
 	if spec.ABI < 1 {
 		return errors.New("this kernel has no Landlock")
 	}
 	attr := handled(spec.ABI)
-	const size = unsafe.Offsetof(attr.Quiet_access_fs) // what follows is for logging alone
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
-	if errno != 0 {
-		return fmt.Errorf("create Landlock ruleset: %w", errno)
+	ruleset, err := createRuleset(attr)
+	if err != nil {
+		return err
 	}
-	ruleset := int(fd)
 	defer func() { _ = unix.Close(ruleset) }()
 	for _, grant := range []struct {
 		paths  []string
@@ -198,10 +228,7 @@ func restrict(spec confinement) error {
 			}
 		}
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
-		return fmt.Errorf("restrict by Landlock: %w", errno)
-	}
-	return nil
+	return restrictSelf(ruleset)
 }
 
 // allow adds a rule for what is at and below path. A path that is not there

@@ -208,6 +208,8 @@ func (ch *child) outcome(killed bool, said string) (int, error) {
 		return 0, &notStarted{reason: final.failure, program: final.program}
 	case status.Signaled():
 		return 128 + int(unix.SIGKILL), fmt.Errorf("run command: the sandbox was ended from outside by %v, and the command with it", status.Signal())
+	case ch.control != nil:
+		return 0, fmt.Errorf("run command: the sandbox's monitor broke down (%v), and what became of the command is not known", ch.state)
 	default:
 		return 0, explainSilence(said)
 	}

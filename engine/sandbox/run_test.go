@@ -108,6 +108,50 @@ func TestNothingOutlivesTheCommand(t *testing.T) {
 	})
 }
 
+// Nor does a tree that is another one whenever somebody looks.
+func TestRenewalDoesNotOutliveTheCommand(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		if rung == Landlock && landlockVersion() < 6 {
+			t.Skip("this kernel's Landlock does not scope signals: use Linux 6.12 or later")
+		}
+		s := open(t, rung, Config{})
+		stop := time.AfterFunc(20*time.Second, func() { _ = os.Remove(filepath.Join(s.cfg.Workspace, "on")) })
+		out, res := sh(t, s, "touch on; "+probe(t, "renew", "on")+"; exit 3")
+		if !stop.Stop() || res.ExitCode != 3 {
+			t.Errorf("Run = %+v; want it to end by itself:\n%s", res, out)
+		}
+	})
+}
+
+// What kills a whole tree at one stroke kills nothing else.
+func TestScopeSignals(t *testing.T) {
+	need(t, landlockVersion() >= 6, "this kernel's Landlock does not scope signals: use Linux 6.12 or later")
+	out, err := exec.Command(self(t), "probe", "scope").CombinedOutput()
+	if string(out) != "scoped true\nparent operation not permitted\nchild ok\n" {
+		t.Errorf("the signals' scope: %v\n%s", err, out)
+	}
+	if scopeSignals(5) {
+		t.Error("an older Landlock is said to scope signals")
+	}
+}
+
+// A monitor that ends without a report is not taken for a command that was not run.
+func TestMonitorBreaksDown(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", "exit 2")
+	_ = cmd.Run()
+	_ = w.Close()
+	ch := &child{launch: &launch{status: r, control: w}, report: readReport(r), state: cmd.ProcessState}
+	want := "run command: the sandbox's monitor broke down (exit status 2), and what became of the command is not known"
+	if _, err := ch.outcome(false, ""); err == nil || err.Error() != want || errors.Is(err, ErrUnavailable) {
+		t.Errorf("outcome: %v; want %s", err, want)
+	}
+	_ = r.Close()
+}
+
 func TestTimeLimit(t *testing.T) {
 	onEachRung(t, func(t *testing.T, rung Rung) {
 		s := open(t, rung, Config{})
