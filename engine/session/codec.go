@@ -116,8 +116,8 @@ func decodeAny(line []byte) (Record, error) {
 		return Record{}, fmt.Errorf("%w: its version is %d, this Wharf reads %d", ErrCorrupt, env.V, Version)
 	}
 	at, err := time.Parse(timeLayout, env.Time)
-	if err != nil || env.Seq < 0 || env.Type == "" {
-		return Record{}, fmt.Errorf("%w: no time, sequence number or type", ErrCorrupt)
+	if err != nil || env.Seq < 0 || env.Type == "" || env.Data == nil {
+		return Record{}, fmt.Errorf("%w: no time, sequence number, type or data", ErrCorrupt)
 	}
 	r := Record{Seq: env.Seq, Time: at}
 	decode, known := decoders[env.Type]

@@ -137,7 +137,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}{
 		{"what is no JSON", `{"v":1`, `corrupt event: unexpected end of JSON input`},
 		{"another version", `{"v":2,"seq":0,"time":"2026-11-30T09:00:00.123Z","type":"x","data":{}}`, `corrupt event: its version is 2, this Wharf reads 1`},
-		{"an event without a time", `{"v":1,"seq":0,"type":"x","data":{}}`, `corrupt event: no time, sequence number or type`},
+		{"an event without a time", `{"v":1,"seq":0,"type":"x","data":{}}`, `corrupt event: no time, sequence number, type or data`},
 		{"a type that it does not know", `{"v":1,"seq":0,"time":"2026-11-30T09:00:00.123Z","type":"moon.rose","data":{}}`, `unknown event type "moon.rose": written by a newer Wharf`},
 		{"null data", `{"v":1,"seq":0,"time":"2026-11-30T09:00:00.123Z","type":"step.ended","data":null}`, `corrupt event: data of step.ended: it is null`},
 	}
