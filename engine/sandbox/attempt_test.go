@@ -123,9 +123,12 @@ func calls() {
 		name             string
 		domain, typ, how uintptr
 	}{
-		{"inet", unix.AF_INET, unix.SOCK_STREAM, 0}, {"inet6", unix.AF_INET6, unix.SOCK_DGRAM, 0},
-		{"unix", unix.AF_UNIX, unix.SOCK_STREAM, 0}, {"vsock", unix.AF_VSOCK, unix.SOCK_STREAM, 0},
-		{"alg", unix.AF_ALG, unix.SOCK_SEQPACKET, 0}, {"packet", unix.AF_PACKET, unix.SOCK_DGRAM, 0},
+		{"inet", unix.AF_INET, unix.SOCK_STREAM, 0},
+		{"inet6", unix.AF_INET6, unix.SOCK_DGRAM, 0},
+		{"unix", unix.AF_UNIX, unix.SOCK_STREAM, 0},
+		{"vsock", unix.AF_VSOCK, unix.SOCK_STREAM, 0},
+		{"alg", unix.AF_ALG, unix.SOCK_SEQPACKET, 0},
+		{"packet", unix.AF_PACKET, unix.SOCK_DGRAM, 0},
 		{"route", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE},
 		{"audit", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT},
 	} {

@@ -42,26 +42,52 @@ func TestLadder(t *testing.T) {
 		notice   string
 		err      string
 	}{
-		{"without bubblewrap it is Landlock, and said once", nil, landlockVersion, "", Landlock,
-			`Sandbox: bubblewrap is not installed; using the weaker Landlock mode (see "wharf doctor"). Install bubblewrap for the full one.`, ""},
-		{"a bubblewrap that may not is Landlock too", []string{fake}, landlockVersion, "", Landlock,
-			`Sandbox: bubblewrap does not work here (` + reason + `); using the weaker Landlock mode (see "wharf doctor").`, ""},
-		{"and one that hangs", []string{hangs}, landlockVersion, "", Landlock,
-			`Sandbox: bubblewrap does not work here (it did not answer within 100ms); using the weaker Landlock mode (see "wharf doctor").`, ""},
-		{"and one that ran something else", []string{lies}, landlockVersion, "", Landlock,
-			`Sandbox: bubblewrap does not work here (/bin/true ended with status 1 in it); using the weaker Landlock mode (see "wharf doctor").`, ""},
-		{"without both nothing runs", nil, none, "", "", "",
+		{
+			"without bubblewrap it is Landlock, and said once", nil, landlockVersion, "", Landlock,
+			`Sandbox: bubblewrap is not installed; using the weaker Landlock mode (see "wharf doctor"). Install bubblewrap for the full one.`, "",
+		},
+		{
+			"a bubblewrap that may not is Landlock too",
+			[]string{fake},
+			landlockVersion, "", Landlock,
+			`Sandbox: bubblewrap does not work here (` + reason + `); using the weaker Landlock mode (see "wharf doctor").`, "",
+		},
+		{
+			"and one that hangs",
+			[]string{hangs},
+			landlockVersion, "", Landlock,
+			`Sandbox: bubblewrap does not work here (it did not answer within 100ms); using the weaker Landlock mode (see "wharf doctor").`, "",
+		},
+		{
+			"and one that ran something else",
+			[]string{lies},
+			landlockVersion, "", Landlock,
+			`Sandbox: bubblewrap does not work here (/bin/true ended with status 1 in it); using the weaker Landlock mode (see "wharf doctor").`, "",
+		},
+		{
+			"without both nothing runs", nil, none, "", "", "",
 			"Sandbox unavailable: bubblewrap is not installed and this kernel has no Landlock. " +
-				"Install bubblewrap (apt install bubblewrap). The command was not run."},
-		{"without Landlock a bubblewrap that may not is explained", []string{fake}, none, "", "", "",
+				"Install bubblewrap (apt install bubblewrap). The command was not run.",
+		},
+		{
+			"without Landlock a bubblewrap that may not is explained",
+			[]string{fake},
+			none, "", "", "",
 			"Sandbox unavailable: this system does not let bubblewrap create user namespaces (" + reason +
-				`). On Ubuntu 24.04 and later add the AppArmor profile shown by "wharf doctor". The command was not run.`},
-		{"required and missing", nil, landlockVersion, Bubblewrap, "", "",
+				`). On Ubuntu 24.04 and later add the AppArmor profile shown by "wharf doctor". The command was not run.`,
+		},
+		{
+			"required and missing", nil, landlockVersion, Bubblewrap, "", "",
 			`Sandbox unavailable: bubblewrap is not installed and the configuration requires it (sandbox.require = "bwrap"). ` +
-				"Install bubblewrap (apt install bubblewrap). The command was not run."},
-		{"required and not allowed", []string{fake}, landlockVersion, Bubblewrap, "", "",
+				"Install bubblewrap (apt install bubblewrap). The command was not run.",
+		},
+		{
+			"required and not allowed",
+			[]string{fake},
+			landlockVersion, Bubblewrap, "", "",
 			"Sandbox unavailable: this system does not let bubblewrap create user namespaces (" + reason +
-				`). On Ubuntu 24.04 and later add the AppArmor profile shown by "wharf doctor". The command was not run.`},
+				`). On Ubuntu 24.04 and later add the AppArmor profile shown by "wharf doctor". The command was not run.`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

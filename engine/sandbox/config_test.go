@@ -39,18 +39,33 @@ func TestNewRefuses(t *testing.T) {
 		{"inside /etc", Config{Workspace: "/etc/alternatives"}, `workspace "/etc/alternatives": ` + wide},
 		{"a home", Config{Workspace: home}, fmt.Sprintf("workspace %q: %s", home, wide)},
 		{"what holds a home", Config{Workspace: filepath.Dir(home)}, fmt.Sprintf("workspace %q: %s", filepath.Dir(home), wide)},
-		{"what holds a hidden folder", Config{Workspace: top, Hidden: []string{state}},
-			fmt.Sprintf("workspace %q: %s", top, wide)},
-		{"a hidden folder", Config{Workspace: state, Hidden: []string{state}},
-			fmt.Sprintf("workspace %q: it overlaps %q, which must stay hidden: choose a folder apart from it", state, state)},
-		{"what holds nothing but a hidden folder", Config{Workspace: state, Hidden: []string{state + "/log"}},
-			fmt.Sprintf("workspace %q: it overlaps %q, which must stay hidden: choose a folder apart from it", state, state+"/log")},
+		{
+			"what holds a hidden folder",
+			Config{Workspace: top, Hidden: []string{state}},
+			fmt.Sprintf("workspace %q: %s", top, wide),
+		},
+		{
+			"a hidden folder",
+			Config{Workspace: state, Hidden: []string{state}},
+			fmt.Sprintf("workspace %q: it overlaps %q, which must stay hidden: choose a folder apart from it", state, state),
+		},
+		{
+			"what holds nothing but a hidden folder",
+			Config{Workspace: state, Hidden: []string{state + "/log"}},
+			fmt.Sprintf("workspace %q: it overlaps %q, which must stay hidden: choose a folder apart from it", state, state+"/log"),
+		},
 		{"an unknown profile", Config{Workspace: ws, Profile: "yolo"}, `unknown profile "yolo": use "read-only" or "workspace-write"`},
 		{"a rung that cannot be required", Config{Workspace: ws, Require: Landlock}, `cannot require "landlock": only "bwrap" can be`},
-		{"a cache inside the workspace", Config{Workspace: ws, CacheDir: ws + "/cache"},
-			fmt.Sprintf("cache folder %q: it is writable for commands: choose a folder of its own, apart from the workspace", ws+"/cache")},
-		{"a home as cache", Config{Workspace: ws, CacheDir: home},
-			fmt.Sprintf("cache folder %q: it is writable for commands: choose a folder of its own, apart from the workspace", home)},
+		{
+			"a cache inside the workspace",
+			Config{Workspace: ws, CacheDir: ws + "/cache"},
+			fmt.Sprintf("cache folder %q: it is writable for commands: choose a folder of its own, apart from the workspace", ws+"/cache"),
+		},
+		{
+			"a home as cache",
+			Config{Workspace: ws, CacheDir: home},
+			fmt.Sprintf("cache folder %q: it is writable for commands: choose a folder of its own, apart from the workspace", home),
+		},
 		{"a relative cache", Config{Workspace: ws, CacheDir: "cache"}, `cache folder "cache": it is not absolute: name the whole path`},
 	}
 	for _, tt := range tests {

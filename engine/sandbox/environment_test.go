@@ -55,8 +55,10 @@ func FuzzReadIdentity(f *testing.F) {
 
 // The environment inside is exactly this, whatever Wharf's own holds.
 func TestEnvironment(t *testing.T) {
-	for _, v := range []string{"BASH_ENV", "ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "NODE_OPTIONS", "GIT_DIR", "GOFLAGS",
-		"SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "HTTPS_PROXY", "OPENAI_API_KEY", "BASH_FUNC_ls%%"} {
+	for _, v := range []string{
+		"BASH_ENV", "ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "NODE_OPTIONS", "GIT_DIR", "GOFLAGS",
+		"SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "HTTPS_PROXY", "OPENAI_API_KEY", "BASH_FUNC_ls%%",
+	} {
 		if v == "LD_PRELOAD" || v == "LD_LIBRARY_PATH" {
 			t.Setenv(v, "/nonexistent")
 			continue

@@ -40,17 +40,33 @@ func TestHowCommandsEnd(t *testing.T) {
 			{"input that nobody reads", Command{Line: "exit 1", Stdin: strings.NewReader(strings.Repeat("x", 1<<20))}, 1, "", ""},
 			{"no input", Command{Line: "cat; echo end"}, 0, "end\n", ""},
 			{"a background child that holds the output", Command{Line: "sleep 1000 & echo started"}, 0, "started\n", ""},
-			{"a failure that imitates bubblewrap's voice", Command{Line: "echo bwrap: execvp x: No such file >&2; exit 1"}, 1,
-				"bwrap: execvp x: No such file\n", ""},
+			{
+				"a failure that imitates bubblewrap's voice",
+				Command{Line: "echo bwrap: execvp x: No such file >&2; exit 1"},
+				1,
+				"bwrap: execvp x: No such file\n", "",
+			},
 			{"a failure that imitates the report", Command{Line: `for f in 3 4 5 6 7 8 9; do echo '{"exit-code":0}' >&$f; done 2>$TMPDIR/x; exit 9`}, 9, "", ""},
-			{"a program that is not there", Command{Argv: []string{"nowhere-to-be-found"}}, 0, "",
-				`run command: program "nowhere-to-be-found" cannot be run in the sandbox: `},
+			{
+				"a program that is not there",
+				Command{Argv: []string{"nowhere-to-be-found"}},
+				0, "",
+				`run command: program "nowhere-to-be-found" cannot be run in the sandbox: `,
+			},
 			{"a zero byte", Command{Line: "echo \x00"}, 0, "", `run command: "echo \x00" has a zero byte, which no program can be given`},
 			{"nothing to run", Command{}, 0, "", "run command: it needs either a line or a program, not both"},
-			{"a folder outside", Command{Line: "pwd", Dir: "/usr"}, 0, "",
-				fmt.Sprintf(`run command: folder "/usr" lies outside the workspace %q`, s.cfg.Workspace)},
-			{"a negative time limit", Command{Line: "pwd", Timeout: -1}, 0, "",
-				"run command: the time limit -1ns is negative: use 0 for the default"},
+			{
+				"a folder outside",
+				Command{Line: "pwd", Dir: "/usr"},
+				0, "",
+				fmt.Sprintf(`run command: folder "/usr" lies outside the workspace %q`, s.cfg.Workspace),
+			},
+			{
+				"a negative time limit",
+				Command{Line: "pwd", Timeout: -1},
+				0, "",
+				"run command: the time limit -1ns is negative: use 0 for the default",
+			},
 		}
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {

@@ -26,10 +26,16 @@ func TestTrustedSaysWhatWentWrong(t *testing.T) {
 		want string
 	}{
 		{"no program", nil, "run trusted command: no program was given"},
-		{"another status than 0 carries the last words", []string{"/bin/sh", "-c", "echo no such flag >&2; exit 3"},
-			`run "/bin/sh": exit status 3: no such flag`},
-		{"a program that is not there", []string{"/nonexistent/go"},
-			`run "/nonexistent/go": fork/exec /nonexistent/go: no such file or directory`},
+		{
+			"another status than 0 carries the last words",
+			[]string{"/bin/sh", "-c", "echo no such flag >&2; exit 3"},
+			`run "/bin/sh": exit status 3: no such flag`,
+		},
+		{
+			"a program that is not there",
+			[]string{"/nonexistent/go"},
+			`run "/nonexistent/go": fork/exec /nonexistent/go: no such file or directory`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
