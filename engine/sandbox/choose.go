@@ -132,10 +132,11 @@ func (s *Sandbox) tryLandlock(ctx context.Context) (confiner, error) {
 
 var errNoAnswer = errors.New("it did not answer")
 
-// probe runs a program that does nothing, confined as any command will be. The
-// error is the short reason why it did not run.
+// probe runs a program that does nothing, confined as any command will be, but
+// not in the workspace: commands can make that one unusable, and a rung must not
+// be left for it. The error is the short reason why it did not run.
 func (s *Sandbox) probe(ctx context.Context, by confiner) error {
-	res, err := run(ctx, by, Command{Argv: []string{"/bin/true"}, Dir: s.cfg.Workspace, Timeout: s.probeTime})
+	res, err := run(ctx, by, Command{Argv: []string{"/bin/true"}, Dir: "/", Timeout: s.probeTime})
 	if nothing, ok := errors.AsType[*notStarted](err); ok {
 		return errors.New(nothing.reason)
 	}

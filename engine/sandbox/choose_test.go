@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,7 +57,7 @@ func TestLadder(t *testing.T) {
 			"and one that hangs",
 			[]string{hangs},
 			landlockVersion, "", Landlock,
-			`Sandbox: bubblewrap does not work here (it did not answer within 100ms); using the weaker Landlock mode (see "wharf doctor").`, "",
+			`Sandbox: bubblewrap does not work here (it did not answer within 2s); using the weaker Landlock mode (see "wharf doctor").`, "",
 		},
 		{
 			"and one that ran something else",
@@ -99,7 +100,7 @@ func TestLadder(t *testing.T) {
 			}
 			s.bwrapPaths, s.landlock = tt.bwrap, tt.landlock
 			if slices.Contains(tt.bwrap, hangs) {
-				s.probeTime = 100 * time.Millisecond
+				s.probeTime = 2 * time.Second
 			}
 			res, err := s.Run(t.Context(), Command{Line: "touch ran"})
 			if tt.err != "" {
@@ -150,6 +151,26 @@ func TestRungStays(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(s.cfg.Workspace, "ran")); err == nil {
 		t.Error("the command was run")
+	}
+}
+
+// Nor does what a command does to the workspace bring a later session to a
+// weaker rung.
+func TestUnusableWorkspaceIsNoStepDown(t *testing.T) {
+	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
+	ws := folder(t)
+	sh(t, open(t, Bubblewrap, Config{Workspace: ws}), "chmod 0 .")
+	s, err := New(Config{Workspace: ws})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Run(t.Context(), Command{Line: "true"})
+	want := fmt.Sprintf("Sandbox unavailable: Can't chdir to %s: Permission denied. The command was not run.", ws)
+	if s.Notice() != "" || err == nil || err.Error() != want {
+		t.Errorf("Run error = %v, notice %q; want %s", err, s.Notice(), want)
+	}
+	if err := os.Chmod(ws, 0o700); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -92,7 +92,10 @@ func (c *Config) makeCache(homes []string) error {
 	if err := os.MkdirAll(c.CacheDir, 0o700); err != nil {
 		return err
 	}
-	return checkFolder(c.CacheDir)
+	if err := checkFolder(c.CacheDir); err != nil {
+		return err
+	}
+	return os.Chmod(c.CacheDir, 0o700) // commands can change that
 }
 
 // checkFolder says why dir is not the real path of a folder.

@@ -139,6 +139,8 @@ func TestWritesWhatItMay(t *testing.T) {
 		if text, err := os.ReadFile(filepath.Join(cache, "k")); string(text) != "kept\n" {
 			t.Errorf("the cache holds %q, %v", text, err)
 		}
+		sh(t, s, "chmod 777 $XDG_CACHE_HOME")
+		open(t, rung, Config{Workspace: ws, CacheDir: cache})
 		if info, err := os.Stat(cache); err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("the cache's mode is %v, %v; want 0700", info.Mode(), err)
 		}
