@@ -147,8 +147,8 @@ func (b bwrap) args(dir string) (zeroEnded [][]byte) {
 	for _, root := range b.sandbox.tools.roots {
 		add("--ro-bind", root, root)
 	}
-	if cache := b.sandbox.cfg.CacheDir; cache != "" {
-		add("--bind", cache, insideCache)
+	if cache := b.sandbox.cfg.CacheDir; cache != "" && !within(b.sandbox.cfg.Workspace, insideCache) {
+		add("--bind", cache, insideCache) // nothing is mounted in it: it may hold links
 	}
 	bind := "--bind"
 	if b.sandbox.cfg.Profile == ReadOnly {

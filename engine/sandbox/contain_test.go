@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -341,6 +342,19 @@ func TestBwrapFileSystem(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(out)
+	}
+}
+
+// Bubblewrap never makes a place to mount in a folder that commands can write,
+// where an earlier one may have put a link: the user's home may be called as the
+// one inside.
+func TestNothingIsMountedInTheCache(t *testing.T) {
+	for ws, want := range map[string]bool{"/home/agent/project": true, insideCache + "/project": false} {
+		b := bwrap{sandbox: &Sandbox{cfg: Config{Workspace: ws, CacheDir: "/cache"}}}
+		args := string(bytes.Join(b.args(ws), nil))
+		if got := strings.Contains(args, "--bind\x00/cache\x00"+insideCache+"\x00"); got != want {
+			t.Errorf("with the workspace %q the cache is mounted: %v; want %v", ws, got, want)
+		}
 	}
 }
 
