@@ -24,7 +24,7 @@ func (landlock) rung() Rung { return Landlock }
 
 func (l landlock) gaps() []string {
 	all := []string{
-		"whether a path exists, and its size, can be asked anywhere; folders and files cannot be opened",
+		"whether a path exists, its size and where a link leads can be asked anywhere, and folders be watched; folders and files cannot be opened",
 		"mode, times and extended attributes of files of the same user can be changed anywhere",
 		"protected paths in the workspace are not read-only for commands",
 		"temporary files are on the host's disk, without a size limit",
@@ -32,7 +32,7 @@ func (l landlock) gaps() []string {
 		"if Wharf's monitor process is killed, what left the command's session outlives it",
 	}
 	if l.abi < 6 {
-		all = append(all, "processes of the same user can be signalled (needs Linux 6.12)")
+		all = append(all, "processes of the same user can be signalled, and a tree that renews itself fast enough outlives the command (needs Linux 6.12)")
 	}
 	if l.abi < 3 {
 		all = append(all, "truncate is refused, also in the workspace (needs Linux 6.2)")
