@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -163,8 +164,21 @@ func (r *Root) ReadDir(name string) ([]fs.DirEntry, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	entries, err := fs.ReadDir(r.root.FS(), rel)
+	entries, err := readDir(r.root, rel)
 	return entries, rel, tidy(err, name)
+}
+
+// readDir lists the folder rel, sorted by name. What is no folder, or a link, is
+// an error; a pipe is not waited for.
+func readDir(root *os.Root, rel string) ([]fs.DirEntry, error) {
+	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
 }
 
 // Writable reports whether name may be written, and where it leads: the

@@ -100,6 +100,22 @@ func TestRootReads(t *testing.T) {
 	}
 }
 
+func TestRootLists(t *testing.T) {
+	y := newYard(t)
+	entries, rel, err := y.ReadDir("sub/../sub")
+	if len(entries) != 1 || rel != "sub" || err != nil || entries[0].Name() != "in" {
+		t.Errorf("ReadDir = %v, %q, %v; want the link in sub", entries, rel, err)
+	}
+	for name, want := range map[string]string{
+		"fifo": `"fifo": not a directory`, "a.txt": `"a.txt": not a directory`, "nowhere": `"nowhere": no such file or directory`,
+		"out": `refused: "out" is outside the workspace`, "..": `refused: ".." is outside the workspace`,
+	} {
+		if _, _, err := y.ReadDir(name); err == nil || err.Error() != want {
+			t.Errorf("ReadDir(%q): %v; want %s", name, err, want)
+		}
+	}
+}
+
 func TestRootWrites(t *testing.T) {
 	y := newYard(t)
 	for name, want := range map[string]string{"new/deep/file": "new/deep/file", "a.txt": "a.txt", "sub/in": "a.txt", "dangling": "missing"} {

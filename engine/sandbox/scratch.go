@@ -72,7 +72,7 @@ func empty(ctx context.Context, root *os.Root) error {
 			return ctx.Err()
 		}
 		dir := folders[0]
-		entries, err := fs.ReadDir(root.FS(), dir)
+		entries, err := readDir(root, dir)
 		if err != nil {
 			return err
 		}
