@@ -199,6 +199,7 @@ func TestLookingAround(t *testing.T) {
 	b.want("grep", args{"pattern": "package", "limit": 1}, "main.go:1: package main\n[there may be more; narrow the pattern, or raise the limit]\n")
 	b.want("grep", args{"pattern": "x("}, "error: pattern \"x(\" is no regular expression: error parsing regexp: missing closing ): `x(`")
 	b.want("grep", args{"pattern": "zebra"}, "[no line matches]")
+	b.want("grep", args{"pattern": "hello", "path": "bin"}, `error: "bin" is no text (6 bytes of binary data)`)
 }
 
 // A name cannot pass for two.

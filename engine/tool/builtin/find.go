@@ -343,7 +343,13 @@ func (f *files) search(ctx context.Context, a grepArgs) (tool.Result, error) {
 	if info, rel, err := f.root.Stat(orDot(a.Path)); err != nil {
 		return tool.Result{}, err
 	} else if info.Mode().IsRegular() {
-		visit(rel)
+		content, _, err := f.read(rel)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		if wanted(rel) {
+			s.file(ctx, rel, content)
+		}
 	} else if err := f.walk(ctx, orDot(a.Path), visit); err != nil {
 		return tool.Result{}, err
 	}
