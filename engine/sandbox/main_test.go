@@ -111,7 +111,7 @@ func write(t *testing.T, path, content string) string {
 func sh(t *testing.T, s *Sandbox, line string) (string, Result) {
 	t.Helper()
 	var out bytes.Buffer
-	res, err := s.Run(t.Context(), Command{Line: line, Stdout: &out, Stderr: &out, Timeout: time.Minute})
+	res, err := s.Run(t.Context(), Command{Line: line, Stdout: &out, Stderr: &out, Timeout: 5 * time.Minute}) // a cold build on a busy machine
 	if err != nil {
 		t.Fatalf("Run(%q): %v\n%s", line, err, out.String())
 	}
