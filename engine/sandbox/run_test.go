@@ -160,7 +160,7 @@ func TestMonitorBreaksDown(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", "exit 2")
 	_ = cmd.Run()
 	_ = w.Close()
-	ch := &child{launch: &launch{status: r, control: w}, report: readReport(r, nil), state: cmd.ProcessState}
+	ch := &child{launch: &launch{status: r, control: w}, report: readReport(r), state: cmd.ProcessState}
 	want := "run command: the sandbox's monitor broke down (exit status 2), and what became of the command is not known"
 	if _, err := ch.outcome(false, ""); err == nil || err.Error() != want || errors.Is(err, ErrUnavailable) {
 		t.Errorf("outcome: %v; want %s", err, want)
