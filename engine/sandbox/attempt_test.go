@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 	"unsafe"
@@ -242,13 +244,40 @@ func runAndHang(rung Rung, workspace string) int {
 		fmt.Println(err)
 		return 2
 	}
-	if rung == Landlock {
+	switch rung {
+	case Landlock:
 		s.bwrapPaths = nil
+	case "untied":
+		by, err := s.choose(context.Background())
+		if err != nil {
+			fmt.Println(err)
+			return 2
+		}
+		s.chosen = untiedBwrap{by.(bwrap)}
 	}
 	line := "setsid " + program + " probe hold left & " + program + " probe hold main"
 	_, err = s.Run(context.Background(), Command{Line: line, Stdout: os.Stdout, Stderr: os.Stderr, Timeout: time.Minute})
 	fmt.Println(err)
 	return 1
+}
+
+// untiedBwrap is a bubblewrap whose command has undone, by tracing the first
+// process inside, what ties it to Wharf.
+type untiedBwrap struct{ bwrap }
+
+func (b untiedBwrap) launch(c Command) (*launch, error) {
+	l, err := b.bwrap.launch(c)
+	if err != nil {
+		return nil, err
+	}
+	args := slices.DeleteFunc(b.args(c.Dir), func(arg []byte) bool { return string(arg) == "--die-with-parent\x00" })
+	file, err := dataFile("args", bytes.Join(args, nil))
+	if err != nil {
+		return nil, err
+	}
+	l.argv[0] = "renamed"
+	file, l.files[0] = l.files[0], file
+	return l, file.Close()
 }
 
 // beginAndHang is a supervisor that a test kills while bubblewrap is building

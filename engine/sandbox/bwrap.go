@@ -78,7 +78,7 @@ func (b bwrap) launch(c Command) (*launch, error) {
 		return nil, err
 	}
 	l := &launch{
-		path: b.program, dir: "/", cleanup: theKeeper.end,
+		path: b.program, dir: "/", cleanup: theKeeper.end, told: theKeeper.watch,
 		argv: append([]string{theKeeper.mark, "--args", strconv.Itoa(fdArgs), "--"}, c.Argv...),
 		env:  b.sandbox.environment(place{home: insideHome, tmp: "/tmp", cache: insideCache}),
 	}

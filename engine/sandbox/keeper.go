@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/rand"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -18,16 +20,19 @@ import (
 // Bubblewrap's first process inside is tied to the life of bubblewrap only when
 // it has built the file system. Where bubblewrap is killed before, as it is
 // together with Wharf, that process stays, and runs the command with nobody to
-// end it. So a keeper, which is Wharf's own program started again, outlives
-// Wharf and ends what bears Wharf's mark: the name by which it starts
-// bubblewrap, which all processes of bubblewrap's own keep.
+// end it. A command can also undo the tie, since it may trace that process. So a
+// keeper, which is Wharf's own program started again, outlives Wharf and ends
+// the first processes that it was told of, and what bears Wharf's mark: the name
+// by which bubblewrap is started, which all processes of its own keep until the
+// command begins.
 const keeperName = "wharf-sandbox-keeper"
 
 const keeperOrders = 3 // the keeper's descriptor, which ends with Wharf
 
+// The keeper's orders are lines: one of these, or a first process.
 const (
-	orderBusy = 'b' // bubblewrap is at work
-	orderIdle = 'i' // nothing is left of any
+	orderBusy = "busy" // bubblewrap is at work
+	orderIdle = "idle" // nothing is left of any
 )
 
 const kept = time.Minute // for the keeper to end what was left
@@ -73,13 +78,21 @@ func (k *keeping) end() {
 	}
 }
 
+// watch tells the keeper of the first process of a command.
+func (k *keeping) watch(pid int) {
+	first := identify(pid)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tellLocked(fmt.Sprint(first.pid, " ", first.born))
+}
+
 // tellLocked gives the keeper an order, and reports whether there is one to
 // take it.
-func (k *keeping) tellLocked(order byte) bool {
+func (k *keeping) tellLocked(order string) bool {
 	if k.orders == nil {
 		return false
 	}
-	_, err := k.orders.Write([]byte{order})
+	_, err := k.orders.WriteString(order + "\n")
 	return err == nil
 }
 
@@ -119,9 +132,12 @@ func keep(mark, parent string) int {
 	if err != nil {
 		return 1
 	}
-	orders, _ := io.ReadAll(os.NewFile(keeperOrders, "orders"))
-	if bytes.HasSuffix(orders, []byte{orderIdle}) {
+	busy, firsts := takeOrders(os.NewFile(keeperOrders, "orders"))
+	if !busy {
 		return 0
+	}
+	for _, first := range firsts {
+		signalIf(first.pid, syscall.SIGKILL, first.lives)
 	}
 	late := time.After(kept)
 	for quiet := 0; quiet < 2; { // one look may come just before a process starts another
@@ -136,6 +152,30 @@ func keep(mark, parent string) int {
 		}
 	}
 	return 0
+}
+
+// takeOrders reads orders until they end with Wharf, and returns whether there
+// was work then, and the first processes of that work, of which some may have
+// ended.
+func takeOrders(orders io.Reader) (busy bool, firsts []identity) {
+	lines := bufio.NewScanner(orders)
+	for lines.Scan() {
+		switch line := lines.Text(); line {
+		case orderBusy:
+			busy = true
+		case orderIdle:
+			busy, firsts = false, nil
+		default:
+			var first identity
+			if _, err := fmt.Sscan(line, &first.pid, &first.born); err == nil {
+				firsts = append(firsts, first)
+			}
+			if len(firsts)%256 == 0 {
+				firsts = slices.DeleteFunc(firsts, func(i identity) bool { return !i.lives() })
+			}
+		}
+	}
+	return busy, firsts
 }
 
 // killMarked kills all processes that were started by the name mark, and

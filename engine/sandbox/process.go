@@ -32,22 +32,40 @@ func descendants(pid int) []int {
 
 // parentOf returns the parent of pid, or 0 if there is no such process.
 func parentOf(pid int) int {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0
-	}
-	// The name in parentheses may hold anything; the state and the parent follow the last one.
-	text := string(stat)
-	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	if len(fields) < 2 {
-		return 0
-	}
-	parent, err := strconv.Atoi(fields[1])
+	parent, err := strconv.Atoi(statField(pid, 4))
 	if err != nil {
 		return 0
 	}
 	return parent
 }
+
+// statField returns a field of what /proc tells of pid, counted from 1 as in the
+// manual; it is empty if there is no such process. The third is the first that
+// can be had.
+func statField(pid, n int) string {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return ""
+	}
+	// The name in parentheses may hold anything; the fields follow the last one.
+	text := string(stat)
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	if len(fields) < n-2 {
+		return ""
+	}
+	return fields[n-3]
+}
+
+// identity is a process, told from a later one that has its pid.
+type identity struct {
+	pid  int
+	born string // by the kernel's clock; empty if there is no such process
+}
+
+func identify(pid int) identity { return identity{pid, statField(pid, 22)} }
+
+// lives reports whether the process has not been waited for.
+func (i identity) lives() bool { return i.born != "" && identify(i.pid) == i }
 
 // isBelow reports whether pid descends from ancestor.
 func isBelow(pid, ancestor int) bool {

@@ -14,6 +14,7 @@ import (
 type report struct {
 	ended chan struct{} // the pipe was read to its end
 	known chan struct{} // pid is known, or will not be
+	told  func(pid int) // is told pid; may be nil
 
 	mu    sync.Mutex
 	pid   int // of the first process in the sandbox, as the host sees it
@@ -40,8 +41,8 @@ const longestReport = 64 << 10
 
 // readReport reads from f in the background until its end; bubblewrap waits
 // for ever if nobody does. A nil f has nothing to tell.
-func readReport(f *os.File) *report {
-	r := &report{ended: make(chan struct{}), known: make(chan struct{})}
+func readReport(f *os.File, told func(pid int)) *report {
+	r := &report{ended: make(chan struct{}), known: make(chan struct{}), told: told}
 	if f == nil {
 		close(r.known)
 		close(r.ended)
@@ -79,6 +80,9 @@ func (r *report) take(line statusLine) {
 	switch {
 	case line.ChildPID != nil && *line.ChildPID > 1:
 		r.pid = *line.ChildPID
+		if r.told != nil {
+			r.told(r.pid)
+		}
 	case line.ExitCode != nil:
 		r.final = final{exited: true, code: *line.ExitCode}
 	case line.Failure != "":

@@ -32,6 +32,7 @@ type launch struct {
 	status  *os.File   // where the process reports what became of the command; nil if it is the command
 	control *os.File   // orders to the process, whose end is the order to end; nil if it ends with our thread
 	cleanup func()     // after everything has ended; may be nil
+	told    func(int)  // is told the pid of the first process in the sandbox; may be nil
 }
 
 // child is a launch that runs.
@@ -100,7 +101,7 @@ func start(by confiner, l *launch, s *streams) (*child, error) {
 	if l.control == nil {
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	}
-	ch := &child{launch: l, report: readReport(l.status), done: make(chan struct{})}
+	ch := &child{launch: l, report: readReport(l.status, l.told), done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()

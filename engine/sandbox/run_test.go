@@ -160,7 +160,7 @@ func TestMonitorBreaksDown(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", "exit 2")
 	_ = cmd.Run()
 	_ = w.Close()
-	ch := &child{launch: &launch{status: r, control: w}, report: readReport(r), state: cmd.ProcessState}
+	ch := &child{launch: &launch{status: r, control: w}, report: readReport(r, nil), state: cmd.ProcessState}
 	want := "run command: the sandbox's monitor broke down (exit status 2), and what became of the command is not known"
 	if _, err := ch.outcome(false, ""); err == nil || err.Error() != want || errors.Is(err, ErrUnavailable) {
 		t.Errorf("outcome: %v; want %s", err, want)
@@ -225,9 +225,10 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// kill -9 of Wharf itself ends all that it had started.
+// kill -9 of Wharf itself ends all that it had started, also if the command has
+// done something against that.
 func TestSupervisorKilled(t *testing.T) {
-	onEachRung(t, func(t *testing.T, rung Rung) {
+	killed := func(t *testing.T, rung Rung) {
 		ws, temp := folder(t), folder(t)
 		w := watch("hold ok\nhold ok\n")
 		cmd := exec.Command(self(t), "probe", "run", string(rung), ws)
@@ -248,7 +249,39 @@ func TestSupervisorKilled(t *testing.T) {
 		waitFree(t, filepath.Join(ws, "left"))
 		_ = cmd.Wait()
 		waitEmpty(t, temp)
+	}
+	onEachRung(t, killed)
+	t.Run("untied", func(t *testing.T) {
+		need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
+		killed(t, "untied")
 	})
+}
+
+func TestKeeperTakesOrders(t *testing.T) {
+	self, gone := identify(os.Getpid()), identity{1 << 30, "7"}
+	tests := []struct {
+		name, orders string
+		busy         bool
+		firsts       int
+	}{
+		{"none", "", false, 0},
+		{"work", "busy\n77 1\n78 2\n", true, 2},
+		{"work that is over", "busy\n77 1\nidle\n", false, 0},
+		{"work again", "busy\n77 1\nidle\nbusy\n78 1\n", true, 1},
+		{"a process that was gone at once", "busy\n77 \n", true, 0},
+		{"rubbish", "x y\n\nbusy", true, 0},
+		{"much work", "busy\n" + strings.Repeat(fmt.Sprintln(gone.pid, gone.born), 600) + fmt.Sprintln(self.pid, self.born), true, 600%256 + 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if busy, firsts := takeOrders(strings.NewReader(tt.orders)); busy != tt.busy || len(firsts) != tt.firsts {
+				t.Errorf("takeOrders = %v, %v; want %v and %d processes", busy, firsts, tt.busy, tt.firsts)
+			}
+		})
+	}
+	if !self.lives() || gone.lives() || (identity{self.pid, "7"}).lives() || identify(1<<30).lives() {
+		t.Error("processes are mixed up")
+	}
 }
 
 // kill -9 of Wharf while bubblewrap is still at its preparations leaves nothing
