@@ -42,7 +42,7 @@ func join(t testing.TB, wasm []byte, o host.Options) *host.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := e.Session(t.Context(), nil)
+	s, err := e.Session(t.Context(), host.SessionConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func join(t *testing.T, wasm []byte) (*host.Session, *[]session.Event) {
 		t.Fatal(err)
 	}
 	var events []session.Event
-	s, err := e.Session(t.Context(), func(e session.Event) error { events = append(events, e); return nil })
+	s, err := e.Session(t.Context(), host.SessionConfig{Record: func(e session.Event) error { events = append(events, e); return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func BenchmarkHook(b *testing.B) {
 	deny := map[string][]byte{"C": payload("rm -rf build", "!"), "Go": payload("rm -rf build", "")}
 	for _, language := range []string{"C", "Go"} {
 		wasm := guest(b, language)
-		s, err := load(b, open(b, ""), wasm).Session(b.Context(), nil)
+		s, err := load(b, open(b, ""), wasm).Session(b.Context(), host.SessionConfig{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func BenchmarkInstance(b *testing.B) {
 		b.Run("guest="+language, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				s, err := e.Session(b.Context(), nil)
+				s, err := e.Session(b.Context(), host.SessionConfig{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -226,7 +226,7 @@ func TestStart(t *testing.T) {
 		t.Run(tt.fixture, func(t *testing.T) {
 			t.Parallel()
 			e := load(t, shared, tt.fixture, strings.Replace(leastManifest, "abi", "role = \"guard\"\nabi", 1), Options{})
-			s, err := e.Session(t.Context(), (&journal{}).record)
+			s, err := e.Session(t.Context(), SessionConfig{Record: (&journal{}).record})
 			if err == nil {
 				s.Close()
 				t.Fatal("it started")
@@ -273,7 +273,7 @@ func TestLog(t *testing.T) {
 // Where the session's log cannot be written, the call fails.
 func TestRecordFails(t *testing.T) {
 	e := load(t, shared, "guest", guestManifest, Options{})
-	s, err := e.Session(t.Context(), func(session.Event) error { return errors.New("disk full") })
+	s, err := e.Session(t.Context(), SessionConfig{Record: func(session.Event) error { return errors.New("disk full") }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func join(t testing.TB, name, manifest string, o Options) (*Session, *journal) {
 
 func joinExtension(t testing.TB, e *Extension, j *journal) *Session {
 	t.Helper()
-	s, err := e.Session(t.Context(), j.record)
+	s, err := e.Session(t.Context(), SessionConfig{Record: j.record})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestDamagedCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := &journal{}
-		s, err := load(t, h, "guest", guestManifest, Options{}).Session(t.Context(), j.record)
+		s, err := load(t, h, "guest", guestManifest, Options{}).Session(t.Context(), SessionConfig{Record: j.record})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
-	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/host/abi"
 )
 
@@ -19,7 +18,7 @@ import (
 // a call needs of the host is kept here too, and reset at its start.
 type instance struct {
 	extension *Extension
-	record    func(session.Event) error
+	session   SessionConfig
 	module    api.Module
 	alloc     api.Function
 	handlers  map[string]api.Function // by export
@@ -33,10 +32,10 @@ type instance struct {
 
 // instantiate makes an instance: start function and _initialize run, within
 // StartTimeout.
-func (e *Extension) instantiate(ctx context.Context, record func(session.Event) error) (*instance, error) {
-	x := &instance{extension: e, record: record, handlers: map[string]api.Function{}}
-	x.log = guestLog{extension: e.Manifest.Name, record: record, over: x.over}
-	cfg := wazero.NewModuleConfig().
+func (e *Extension) instantiate(ctx context.Context, cfg SessionConfig) (*instance, error) {
+	x := &instance{extension: e, session: cfg, handlers: map[string]api.Function{}}
+	x.log = guestLog{extension: e.Manifest.Name, record: cfg.Record, over: x.over}
+	module := wazero.NewModuleConfig().
 		WithName(""). // so that there may be many
 		WithStartFunctions(abi.Initialize).
 		WithStdout(&x.log.stdout).WithStderr(&x.log.stderr).
@@ -44,7 +43,7 @@ func (e *Extension) instantiate(ctx context.Context, record func(session.Event) 
 		WithSysWalltime().WithSysNanotime().WithNanosleep(x.sleep)
 	x.log.begin()
 	err := x.under(ctx, StartTimeout, func(ctx context.Context) (err error) {
-		x.module, err = e.runtime.InstantiateModule(ctx, e.compiled, cfg)
+		x.module, err = e.runtime.InstantiateModule(ctx, e.compiled, module)
 		if err == nil && x.module.IsClosed() {
 			err = errExited
 		}

@@ -65,7 +65,7 @@ func (x *instance) permit(name string, want capability.Need) error {
 	if want.Key == "" {
 		return refused
 	}
-	err := x.record(session.ExtensionUsed{
+	err := x.session.Record(session.ExtensionUsed{
 		Extension: x.extension.Manifest.Name, Operation: name, Target: want.Target, Allowed: refused == nil,
 	})
 	return errors.Join(refused, err)

@@ -267,7 +267,7 @@ func TestKVAfterACrash(t *testing.T) {
 func TestKVNeedsItsAudit(t *testing.T) {
 	dir := ownFolder(t)
 	e := load(t, openKV(t, dir), "guest", guestManifest, all(t, nil))
-	s, err := e.Session(t.Context(), func(session.Event) error { return errors.New("disk full") })
+	s, err := e.Session(t.Context(), SessionConfig{Record: func(session.Event) error { return errors.New("disk full") }})
 	if err != nil {
 		t.Fatal(err)
 	}

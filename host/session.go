@@ -17,7 +17,7 @@ import (
 // instance wait for each other.
 type Session struct {
 	extension *Extension
-	record    func(session.Event) error
+	cfg       SessionConfig
 	slot      chan struct{} // held by whoever uses instance or closed
 	instance  *instance     // nil until a call needs it
 	closed    bool
@@ -27,17 +27,23 @@ type Session struct {
 
 var _ hook.Hook = (*Session)(nil)
 
-// Session joins a session. record writes an event to the session's log and
-// must be safe for concurrent use; its error fails the guest's call; nil drops
-// what is recorded. A first
-// instance is made now, so that an extension that cannot start is found out:
-// the error is a [*LoadError]. Close the Session with the session.
-func (e *Extension) Session(ctx context.Context, record func(session.Event) error) (*Session, error) {
-	if record == nil {
-		record = func(session.Event) error { return nil }
+// SessionConfig says what an extension meets in a session; the zero value is a
+// session in which nothing can be reached.
+type SessionConfig struct {
+	// Record writes an event to the session's log, and must be safe for
+	// concurrent use; its error fails the guest's call. Nil drops events.
+	Record func(session.Event) error
+}
+
+// Session joins a session. A first instance is made now, so that an extension
+// that cannot start is found out: the error is a [*LoadError]. Close the
+// Session with the session.
+func (e *Extension) Session(ctx context.Context, cfg SessionConfig) (*Session, error) {
+	if cfg.Record == nil {
+		cfg.Record = func(session.Event) error { return nil }
 	}
-	s := &Session{extension: e, record: record, slot: make(chan struct{}, 1)}
-	x, err := e.instantiate(ctx, record)
+	s := &Session{extension: e, cfg: cfg, slot: make(chan struct{}, 1)}
+	x, err := e.instantiate(ctx, cfg)
 	if err != nil {
 		return nil, &LoadError{Name: e.Manifest.Name, Manifest: e.Manifest, Err: err}
 	}
@@ -123,7 +129,7 @@ func (s *Session) within(ctx context.Context, limit time.Duration, use func(time
 		return errClosed
 	}
 	if !s.instance.usable() { // the last call broke it
-		if s.instance, err = s.extension.instantiate(ctx, s.record); err != nil {
+		if s.instance, err = s.extension.instantiate(ctx, s.cfg); err != nil {
 			return err
 		}
 	}
@@ -155,7 +161,7 @@ func (s *Session) alone(ctx context.Context, use func(*instance) error) error {
 		return err
 	}
 	defer s.calls.Done()
-	x, err := s.extension.instantiate(ctx, s.record)
+	x, err := s.extension.instantiate(ctx, s.cfg)
 	if err != nil {
 		return err
 	}

@@ -229,7 +229,7 @@ func TestGoHandlerThatIsNotDeclared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = e.Session(t.Context(), nil)
+	_, err = e.Session(t.Context(), host.SessionConfig{})
 	want := ": panic: wharf: the code handles on_stream, and extension.toml has no [hooks.on_stream]"
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got  %v\nwant …%s", err, want)

@@ -267,7 +267,7 @@ func (e *equipment) join(ctx context.Context, h *host.Host, path, name string, o
 			return refuse("there is a tool %q already: nothing is shadowed, leave one out", t.Name)
 		}
 	}
-	joined, err := ext.Session(ctx, e.journal.record)
+	joined, err := ext.Session(ctx, host.SessionConfig{Record: e.journal.record})
 	if err != nil {
 		return err
 	}

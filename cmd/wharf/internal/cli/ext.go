@@ -203,7 +203,7 @@ func tryOut(ctx context.Context, built *build.Result) error {
 	if err != nil {
 		return err
 	}
-	session, err := ext.Session(ctx, nil)
+	session, err := ext.Session(ctx, host.SessionConfig{})
 	if err != nil {
 		return err
 	}
