@@ -130,6 +130,9 @@ func TestABIPage(t *testing.T) {
 	}
 	for _, info := range hook.Points {
 		row := "| `" + string(info.Point) + "` | "
+		if info.Later {
+			row = "| `" + string(info.Point) + "` (1) | "
+		}
 		for i, key := range info.Keys {
 			if i > 0 {
 				row += ", "

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -182,7 +183,10 @@ func TestBrokenGuardDenies(t *testing.T) {
 		{"a module with a foreign import", embed(t, fixture(t, "foreign-import"), guard), true, []hook.Point{hook.BeforeExecuteTool}},
 		{"an unknown key", raw(guard + "time_out = 1\n"), true, []hook.Point{hook.BeforeExecuteTool}},
 		{"no TOML", raw(guard + "= = =\n"), true, []hook.Point{hook.BeforeExecuteTool}},
-		{"hooks that cannot be told", raw("name = \"least\"\nrole = \"guard\"\nhooks = {"), true, []hook.Point{hook.UserPromptSubmit, hook.BeforeExecuteTool, hook.AfterExecuteTool}},
+		{"hooks that cannot be told", raw("name = \"least\"\nrole = \"guard\"\nhooks = {"), true, []hook.Point{
+			hook.UserPromptSubmit, hook.BeforeRun, hook.BeforeIteration, hook.BeforeExecuteTools, hook.BeforeExecuteTool, hook.PermissionRequest,
+			hook.AfterExecuteTool, hook.OnExecuteToolError, hook.SubagentStart, hook.BeforeCompact,
+		}},
 		{"an observer", embed(t, fixture(t, "foreign-import"), leastManifest), false, nil},
 		{"nothing of it can be read", whole[:20], false, nil},
 	}
@@ -206,7 +210,7 @@ func TestBrokenGuardDenies(t *testing.T) {
 					at = append(at, info.Point)
 				}
 			}
-			if len(at) != len(tt.at) || at[0] != tt.at[0] {
+			if !slices.Equal(at, tt.at) {
 				t.Errorf("it denies at %v; want %v", at, tt.at)
 			}
 			if _, err := g.Call(t.Context(), at[0], nil); err == nil || !strings.HasPrefix(err.Error(), "this guard could not be loaded: ") {

@@ -195,7 +195,7 @@ func (p *manifestParser) hooks(f *file) error {
 	for _, name := range sortedKeys(f.Hooks) {
 		info, ok := hook.Lookup(hook.Point(name))
 		if !ok {
-			return p.refuse("hooks."+name, -1, "unknown hook point %q: there are %s", name, pointNames())
+			return p.refuse("hooks."+name, -1, "unknown hook point %q: %s", name, nearestPoints(name))
 		}
 		handling, err := p.handling(info, f.Hooks[name])
 		if err != nil {
@@ -306,12 +306,16 @@ func (p *manifestParser) reach(f *file) error {
 	return nil
 }
 
-func pointNames() string {
-	names := make([]string, len(hook.Points))
+// nearestPoints names the points that a misspelt one may stand for, or all.
+func nearestPoints(name string) string {
+	all := make([]string, len(hook.Points))
 	for i, info := range hook.Points {
-		names[i] = string(info.Point)
+		all[i] = string(info.Point)
 	}
-	return strings.Join(names, ", ")
+	if near := tool.Nearest(name, all); len(near) > 0 {
+		return "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return "there are " + strings.Join(all, ", ")
 }
 
 func sortedKeys[V any](m map[string]V) []string {

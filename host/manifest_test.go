@@ -131,7 +131,7 @@ func TestManifestRefused(t *testing.T) {
 		{"a bad name", `"no-rm"  `, `"No rm"  `, `manifest line 1: name "No rm": give it one of up to 64 characters a-z, 0-9 and -`},
 		{"a name that is a path", `"no-rm"  `, `"../x"  `, `manifest line 1: name "../x": give it one of up to 64 characters a-z, 0-9 and -`},
 		{"a bad role", `"guard"`, `"gaurd"`, `manifest line 6: role "gaurd": it is guard or observer`},
-		{"an unknown point", "[hooks.on_stream]", "[hooks.on_steam]", `manifest line 13: unknown hook point "on_steam": there are user_prompt_submit, on_stream, before_execute_tool, after_execute_tool, finalize_content, on_finally`},
+		{"an unknown point", "[hooks.on_stream]", "[hooks.on_steam]", `manifest line 13: unknown hook point "on_steam": did you mean on_stream?`},
 		{"a bad timeout", `"20ms"`, `"20"`, `manifest line 10: timeout "20": write a time such as "20ms", of at most 10m0s`},
 		{"a timeout of nothing", `"20ms"`, `"0s"`, `manifest line 10: timeout "0s": write a time such as "20ms", of at most 10m0s`},
 		{"a timeout without end", `"20ms"`, `"9000h"`, `manifest line 10: timeout "9000h": write a time such as "20ms", of at most 10m0s`},

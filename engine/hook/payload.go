@@ -27,6 +27,11 @@ type Result struct {
 	Code    string `json:"code,omitempty"`
 }
 
+// Response is an answer in the model's place.
+type Response struct {
+	Text string `json:"text"`
+}
+
 type textPayload struct {
 	At
 	Text string `json:"text"`

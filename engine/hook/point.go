@@ -9,6 +9,7 @@ package hook
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -16,14 +17,36 @@ import (
 // guest handles it.
 type Point string
 
-// The hook points.
+// The hook points, in the order of [Points].
 const (
-	UserPromptSubmit  Point = "user_prompt_submit"
-	BeforeExecuteTool Point = "before_execute_tool"
-	AfterExecuteTool  Point = "after_execute_tool"
-	OnStream          Point = "on_stream"
-	FinalizeContent   Point = "finalize_content"
-	OnFinally         Point = "on_finally"
+	SessionStart        Point = "session_start"
+	UserPromptSubmit    Point = "user_prompt_submit"
+	BeforeRun           Point = "before_run"
+	BeforeIteration     Point = "before_iteration"
+	BeforeRequest       Point = "before_request"
+	OnRequestError      Point = "on_request_error"
+	EmitReasoning       Point = "emit_reasoning"
+	EmitReasoningEnd    Point = "emit_reasoning_end"
+	OnStream            Point = "on_stream"
+	OnStreamEnd         Point = "on_stream_end"
+	OnProviderToolEvent Point = "on_provider_tool_event"
+	BeforeExecuteTools  Point = "before_execute_tools"
+	BeforeExecuteTool   Point = "before_execute_tool"
+	PermissionRequest   Point = "permission_request"
+	AfterExecuteTool    Point = "after_execute_tool"
+	OnExecuteToolError  Point = "on_execute_tool_error"
+	AfterIteration      Point = "after_iteration"
+	SubagentStart       Point = "subagent_start"
+	SubagentStop        Point = "subagent_stop"
+	BeforeCompact       Point = "before_compact"
+	AfterCompact        Point = "after_compact"
+	Notification        Point = "notification"
+	TurnStopping        Point = "turn_stopping"
+	FinalizeContent     Point = "finalize_content"
+	AfterRun            Point = "after_run"
+	OnError             Point = "on_error"
+	OnFinally           Point = "on_finally"
+	SessionEnd          Point = "session_end"
 )
 
 // Info is a row of [Points].
@@ -35,6 +58,7 @@ type Info struct {
 	Decisions []Decision // what may be answered as a decision
 	Replace   []string   // the keys that replace may hold
 	Context   bool       // whether context may be added
+	Later     bool       // the engine has no such moment yet, so nobody is asked there
 }
 
 // Deciding reports whether a hook's answer at this point can change anything.
@@ -45,23 +69,59 @@ func (i Info) Deciding() bool {
 // Denies reports whether a hook can stop something at this point: what a
 // guard's failure then does.
 func (i Info) Denies() bool {
-	for _, d := range i.Decisions {
-		if d == Deny || d == Block {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(i.Decisions, Deny) || slices.Contains(i.Decisions, Block)
 }
 
-// Points lists every hook point in the order in which a turn reaches them.
+// Points lists every hook point in the order in which a turn reaches them, with
+// those that are no part of a turn's own sequence where they most often occur.
 var Points = []Info{
+	{
+		Point: SessionStart, When: "a session began or was resumed", Later: true,
+		Keys: []string{"source"}, Context: true,
+	},
 	{
 		Point: UserPromptSubmit, When: "a prompt arrived, before the model sees it",
 		Keys: []string{"text"}, Decisions: []Decision{Block}, Replace: []string{"text"}, Context: true,
 	},
 	{
+		Point: BeforeRun, When: "a turn is about to ask the model for the first time", Later: true,
+		Keys: []string{"text"}, Decisions: []Decision{Block}, Context: true,
+	},
+	{
+		Point: BeforeIteration, When: "a step begins", Later: true,
+		Keys: []string{"steps", "max_steps", "usage"}, Decisions: []Decision{Block}, Context: true,
+	},
+	{
+		Point: BeforeRequest, When: "a request is about to be sent to the model", Later: true,
+		Keys: []string{"model", "parameters", "tools"}, Replace: []string{"parameters", "hide_tools", "response"},
+	},
+	{
+		Point: OnRequestError, When: "a request to the model failed", Later: true,
+		Keys: []string{"class", "attempt", "retry_after_ms", "error"}, Decisions: []Decision{Retry, Fail},
+	},
+	{
+		Point: EmitReasoning, When: "a piece of the model's reasoning arrived", Later: true,
+		Raw: true,
+	},
+	{
+		Point: EmitReasoningEnd, When: "the reasoning of a reply is whole", Later: true,
+		Keys: []string{"resuming"},
+	},
+	{
 		Point: OnStream, When: "a piece of the answer arrived",
 		Raw: true,
+	},
+	{
+		Point: OnStreamEnd, When: "the text of a reply is whole", Later: true,
+		Keys: []string{"resuming"},
+	},
+	{
+		Point: OnProviderToolEvent, When: "a tool that the provider itself runs reported something", Later: true,
+		Keys: []string{"event"},
+	},
+	{
+		Point: BeforeExecuteTools, When: "a reply's tool calls are about to be judged and run", Later: true,
+		Keys: []string{"calls"}, Decisions: []Decision{Block},
 	},
 	{
 		Point: BeforeExecuteTool, When: "a tool call is about to be judged and run",
@@ -70,18 +130,68 @@ var Points = []Info{
 		Replace:   []string{"arguments", "result"}, Context: true,
 	},
 	{
+		Point: PermissionRequest, When: "the user is about to be asked about a call", Later: true,
+		Keys: []string{"call_id", "tool", "arguments", "rule"}, Decisions: []Decision{Allow, Deny},
+	},
+	{
 		Point: AfterExecuteTool, When: "a tool call has its result, before the model sees it",
 		Keys:      []string{"call_id", "tool", "arguments", "result"},
 		Decisions: []Decision{Block},
 		Replace:   []string{"content"}, Context: true,
 	},
 	{
+		Point: OnExecuteToolError, When: "a tool call failed, before the model sees how", Later: true,
+		Keys:      []string{"call_id", "tool", "arguments", "error"},
+		Decisions: []Decision{Block},
+		Replace:   []string{"content"}, Context: true,
+	},
+	{
+		Point: AfterIteration, When: "a step is over", Later: true,
+		Keys: []string{"calls"},
+	},
+	{
+		Point: SubagentStart, When: "a subagent is about to begin", Later: true,
+		Keys: []string{"task"}, Decisions: []Decision{Block}, Context: true,
+	},
+	{
+		Point: SubagentStop, When: "a subagent is about to end", Later: true,
+		Keys: []string{"result"}, Decisions: []Decision{Continue},
+	},
+	{
+		Point: BeforeCompact, When: "the history is about to be summarized", Later: true,
+		Keys: []string{"messages", "tokens"}, Decisions: []Decision{Block},
+	},
+	{
+		Point: AfterCompact, When: "the history was summarized", Later: true,
+		Keys: []string{"summary"},
+	},
+	{
+		Point: Notification, When: "the user is told something", Later: true,
+		Keys: []string{"kind", "text"},
+	},
+	{
+		Point: TurnStopping, When: "the model gave what looks like its final answer", Later: true,
+		Keys: []string{"text"}, Decisions: []Decision{Continue},
+	},
+	{
 		Point: FinalizeContent, When: "the final text is known, before anybody sees it",
 		Keys: []string{"text"}, Replace: []string{"text"},
 	},
 	{
+		Point: AfterRun, When: "the turn has its answer", Later: true,
+		Keys: []string{"text", "usage"},
+	},
+	{
+		Point: OnError, When: "the turn ends without an answer", Later: true,
+		Keys: []string{"error"},
+	},
+	{
 		Point: OnFinally, When: "the turn is over, however it ended",
 		Keys: []string{"reason", "text"},
+	},
+	{
+		Point: SessionEnd, When: "the session is left", Later: true,
+		Keys: []string{"reason"},
 	},
 }
 

@@ -15,10 +15,13 @@ type Decision string
 // The decisions. Which of them a point takes stands in [Points]; no decision
 // is no opinion.
 const (
-	Allow Decision = "allow"
-	Deny  Decision = "deny"
-	Ask   Decision = "ask"
-	Block Decision = "block"
+	Allow    Decision = "allow"
+	Deny     Decision = "deny"
+	Ask      Decision = "ask"
+	Block    Decision = "block"
+	Continue Decision = "continue" // with a message for the model
+	Retry    Decision = "retry"
+	Fail     Decision = "fail"
 )
 
 // Verdict is what a hook answers, in JSON. Every field is optional.
@@ -65,8 +68,10 @@ func parse(info Info, answer []byte) (Verdict, error) {
 		return Verdict{}, fmt.Errorf("bad answer: %s does not take the decision %q", info.Point, v.Decision)
 	case v.Context != "" && !info.Context:
 		return Verdict{}, fmt.Errorf("bad answer: %s does not take a context", info.Point)
-	case v.Message != "":
+	case v.Message != "" && !slices.Contains(info.Decisions, Continue):
 		return Verdict{}, fmt.Errorf("bad answer: %s does not take a message", info.Point)
+	case (v.Message != "") != (v.Decision == Continue):
+		return Verdict{}, fmt.Errorf("bad answer: %s takes a message with the decision %q, and that only with one", info.Point, Continue)
 	}
 	for key, raw := range v.Replace {
 		if !slices.Contains(info.Replace, key) {
@@ -100,24 +105,31 @@ func canonicalize(raw json.RawMessage) (json.RawMessage, error) {
 func checkReplacement(key string, raw json.RawMessage) error {
 	var err error
 	switch key {
-	case "arguments":
-		var object map[string]json.RawMessage
-		if err = json.Unmarshal(raw, &object); err == nil && object == nil {
-			err = errors.New("it is null")
-		}
+	case "arguments", "parameters":
+		err = holds[map[string]json.RawMessage](raw)
 	case "result":
-		var result *Result
-		if err = json.Unmarshal(raw, &result); err == nil && result == nil {
-			err = errors.New("it is null")
-		}
+		err = holds[Result](raw)
+	case "response":
+		err = holds[Response](raw)
+	case "hide_tools":
+		err = holds[[]string](raw)
 	default:
-		var text *string
-		if err = json.Unmarshal(raw, &text); err == nil && text == nil {
-			err = errors.New("it is null")
-		}
+		err = holds[string](raw)
 	}
 	if err != nil {
 		return fmt.Errorf("bad answer: the replacement of %q: %w", key, err)
+	}
+	return nil
+}
+
+// holds checks that raw is a T, and not null.
+func holds[T any](raw json.RawMessage) error {
+	var value *T
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return err
+	}
+	if value == nil {
+		return errors.New("it is null")
 	}
 	return nil
 }

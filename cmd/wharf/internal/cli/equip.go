@@ -262,6 +262,11 @@ func (e *equipment) join(ctx context.Context, h *host.Host, path, name string, o
 	if e.names[m.Name] {
 		return refuse("there is an extension of that name already: nothing is shadowed, leave one out")
 	}
+	for _, p := range m.Points() {
+		if info, _ := hook.Lookup(p); info.Later {
+			return refuse("it handles %s, and this release of Wharf has no such moment yet: take [hooks.%s] and the export out, or use a later release", p, p)
+		}
+	}
 	for _, t := range m.Tools {
 		if _, taken := e.tools.Lookup(t.Name); taken == nil {
 			return refuse("there is a tool %q already: nothing is shadowed, leave one out", t.Name)
