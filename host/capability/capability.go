@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/wharf-agent/wharf/engine/egress"
 )
 
 // ErrNotGranted reports a need that the effective grant does not cover.
@@ -23,7 +25,7 @@ var ErrNotGranted = errors.New("capability not granted")
 
 // Set is a [capabilities] table. The zero Set reaches nothing.
 type Set struct {
-	HTTP    []string // "METHOD scheme://host[:port]/path"
+	HTTP    []egress.Pattern
 	Secrets []Secret
 	FS      []Folder
 	KV      Size     // how much may be kept; 0 is nothing
@@ -39,7 +41,7 @@ type Set struct {
 // Secret is a secret that the host puts into requests to one host.
 type Secret struct {
 	Name   string // of the secret
-	Host   string
+	Host   string // or *.host, for its subdomains
 	Header string
 	Format string // holds one {} where the value goes
 }
@@ -110,7 +112,7 @@ func (s Set) Line(key string) string {
 	value := ""
 	switch key {
 	case "http":
-		value = list(s.HTTP, quote)
+		value = list(s.HTTP, func(p egress.Pattern) string { return quote(p.String()) })
 	case "secrets":
 		value = list(s.Secrets, Secret.String)
 	case "fs":

@@ -2,14 +2,14 @@ package capability
 
 import (
 	"fmt"
-	"net/netip"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/wharf-agent/wharf/engine/egress"
 )
 
 // KeyError is a key of a [capabilities] table whose value does not do.
@@ -49,7 +49,7 @@ func FromTable(table map[string]any) (Set, error) {
 func (s *Set) set(key string, value any) (err error) {
 	switch key {
 	case "http":
-		s.HTTP, err = items(value, asText(checkHTTP))
+		s.HTTP, err = items(value, asPattern)
 	case "secrets":
 		s.Secrets, err = items(value, asSecret)
 	case "fs":
@@ -140,6 +140,14 @@ func asTokens(value any) (int64, error) {
 	return tokens, nil
 }
 
+func asPattern(value any) (egress.Pattern, error) {
+	text, ok := value.(string)
+	if !ok {
+		return egress.Pattern{}, fmt.Errorf("%v is no string", value)
+	}
+	return egress.ParsePattern(text)
+}
+
 func asSecret(value any) (Secret, error) {
 	var s Secret
 	fields := map[string]*string{"name": &s.Name, "host": &s.Host, "header": &s.Header, "format": &s.Format}
@@ -150,7 +158,7 @@ func asSecret(value any) (Secret, error) {
 	case checkEnvName(s.Name) != nil:
 		return Secret{}, fmt.Errorf("name %q: letters, digits and _ only", s.Name)
 	case !isHost(s.Host):
-		return Secret{}, fmt.Errorf("host %q is no host name", s.Host)
+		return Secret{}, fmt.Errorf("host %q is no host name, alone or with *. before it", s.Host)
 	case !headerName.MatchString(s.Header):
 		return Secret{}, fmt.Errorf("header %q is no name of a header", s.Header)
 	case strings.Count(s.Format, "{}") != 1 || checkPlain(s.Format) != nil:
@@ -193,12 +201,17 @@ func readFields(value any, fields map[string]*string) error {
 }
 
 var (
-	method     = regexp.MustCompile(`^(\*|[A-Z]+)$`)
-	hostName   = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
 	headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	toolName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 )
+
+// isHost reports whether text names the host that a secret is bound to. Its
+// ports are those that http names.
+func isHost(text string) bool {
+	host, err := egress.ParseHost(text)
+	return err == nil && !host.HasPort() && host.String() == text
+}
 
 func checkEnvName(text string) error {
 	if !envName.MatchString(text) {
@@ -219,57 +232,6 @@ func checkPlain(text string) error {
 	odd := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
 	if text == "" || strings.ContainsFunc(text, odd) {
 		return fmt.Errorf("%q is empty or has control characters", text)
-	}
-	return nil
-}
-
-// checkHTTP checks "METHOD scheme://host[:port]/path".
-func checkHTTP(text string) error {
-	verb, address, _ := strings.Cut(text, " ")
-	scheme, rest, _ := strings.Cut(address, "://")
-	slash := strings.IndexByte(rest, '/')
-	if slash < 0 || !method.MatchString(verb) || (scheme != "https" && scheme != "http") {
-		return fmt.Errorf(`%q is no pattern: write "METHOD https://host/path"; the method may be *, the path may end in *`, text)
-	}
-	if err := checkHostPort(rest[:slash]); err != nil {
-		return fmt.Errorf("%q: %w", text, err)
-	}
-	return checkPath(text, rest[slash:])
-}
-
-func checkHostPort(text string) error {
-	host, port, hasPort := text, "", false
-	if i := strings.LastIndexByte(text, ':'); i >= 0 && !strings.HasSuffix(text, "]") {
-		host, port, hasPort = text[:i], text[i+1:], true
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); hasPort && (err != nil || n == 0 || port[0] == '0') {
-		return fmt.Errorf("%q is no port", port)
-	}
-	if inner, ok := strings.CutPrefix(host, "["); ok {
-		if _, err := netip.ParseAddr(strings.TrimSuffix(inner, "]")); err != nil || !strings.HasSuffix(host, "]") {
-			return fmt.Errorf("%q is no address", host)
-		}
-		return nil
-	}
-	if !isHost(strings.TrimPrefix(host, "*.")) {
-		return fmt.Errorf("%q is no host: write it in lower case; *. may stand before it", host)
-	}
-	return nil
-}
-
-func isHost(text string) bool { return len(text) <= 253 && hostName.MatchString(text) }
-
-func checkPath(pattern, p string) error {
-	if i := strings.IndexByte(p, '*'); i >= 0 && i != len(p)-1 {
-		return fmt.Errorf("%q: * may stand only at the end of the path", pattern)
-	}
-	if strings.ContainsAny(p, "?#\\% ") || checkPlain(p) != nil {
-		return fmt.Errorf("%q: the path has characters that a path pattern must not have", pattern)
-	}
-	for _, segment := range strings.Split(p, "/") {
-		if segment == "." || segment == ".." {
-			return fmt.Errorf("%q: the path has a dot segment", pattern)
-		}
 	}
 	return nil
 }
