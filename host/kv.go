@@ -49,7 +49,7 @@ var (
 )
 
 func needKey(in abi.KeyRequest) (capability.Need, error) {
-	return capability.Need{Key: "kv", Target: in.Key}, checkKey(in.Key)
+	return capability.KV(in.Key), checkKey(in.Key)
 }
 
 func needKeyAndValue(in abi.KVSetRequest) (capability.Need, error) {
@@ -59,14 +59,14 @@ func needKeyAndValue(in abi.KVSetRequest) (capability.Need, error) {
 	if len(in.Value) == 0 || string(in.Value) == "null" {
 		return capability.Need{}, errors.New(`"value" must be there and not null: kv.delete takes a key away`)
 	}
-	return capability.Need{Key: "kv", Target: in.Key}, nil
+	return capability.KV(in.Key), nil
 }
 
 func needPrefix(in abi.KVListRequest) (capability.Need, error) {
 	if len(in.Prefix) > 512 {
 		return capability.Need{}, errors.New(`"prefix" must have up to 512 bytes`)
 	}
-	return capability.Need{Key: "kv", Target: in.Prefix + "*"}, nil
+	return capability.KV(in.Prefix + "*"), nil
 }
 
 // kvStore is one extension's file. Several processes may use it at once: each

@@ -13,7 +13,6 @@ package capability
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -126,15 +125,15 @@ func (s Set) Line(key string) string {
 	case "tools":
 		value = list(s.Tools, quote)
 	case "session":
-		value = word(s.Session, `"read"`)
+		value = when(s.Session, `"read"`)
 	case "llm":
-		value = word(s.LLM > 0, fmt.Sprintf("{ tokens = %d }", s.LLM))
+		value = when(s.LLM > 0, fmt.Sprintf("{ tokens = %d }", s.LLM))
 	case "env":
 		value = list(s.Env, quote)
 	case "events":
-		value = word(s.Events, "true")
+		value = when(s.Events, "true")
 	case "approve":
-		value = word(s.Approve, "true")
+		value = when(s.Approve, "true")
 	}
 	if value == "" {
 		return ""
@@ -157,7 +156,7 @@ func (f Folder) String() string {
 	return fmt.Sprintf("{ path = %s, mode = %q }", quote(f.Path), mode)
 }
 
-func word(on bool, text string) string {
+func when(on bool, text string) string {
 	if on {
 		return text
 	}
@@ -179,40 +178,4 @@ func list[T any](items []T, show func(T) string) string {
 // characters in, so quotes and backslashes are all there is to escape.
 func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
-}
-
-// Intersect returns what s and other both hold. An item of a list counts if
-// it stands in both; of two sizes the smaller counts, of two modes the weaker.
-func (s Set) Intersect(other Set) Set {
-	both := Set{
-		HTTP:    common(s.HTTP, other.HTTP),
-		Secrets: common(s.Secrets, other.Secrets),
-		KV:      min(s.KV, other.KV),
-		Exec:    common(s.Exec, other.Exec),
-		Tools:   common(s.Tools, other.Tools),
-		Session: s.Session && other.Session,
-		LLM:     min(s.LLM, other.LLM),
-		Env:     common(s.Env, other.Env),
-		Events:  s.Events && other.Events,
-		Approve: s.Approve && other.Approve,
-	}
-	for _, f := range s.FS {
-		for _, g := range other.FS {
-			if f.Path == g.Path {
-				both.FS = append(both.FS, Folder{f.Path, f.Write && g.Write})
-				break
-			}
-		}
-	}
-	return both
-}
-
-func common[T comparable](a, b []T) []T {
-	var both []T
-	for _, item := range a {
-		if slices.Contains(b, item) {
-			both = append(both, item)
-		}
-	}
-	return both
 }

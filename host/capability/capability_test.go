@@ -24,18 +24,17 @@ env = ["LANG"]
 events = true
 approve = true`
 
-func parse(t testing.TB, text string) (Set, error) {
-	t.Helper()
+func parse(text string) (Set, error) {
 	var table map[string]any
 	if _, err := toml.Decode(text, &table); err != nil {
-		t.Fatalf("test data is no TOML: %v\n%s", err, text)
+		return Set{}, err
 	}
 	return FromTable(table)
 }
 
 func mustParse(t testing.TB, text string) Set {
 	t.Helper()
-	s, err := parse(t, text)
+	s, err := parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +80,7 @@ func TestRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := parse(t, tt.text)
+			_, err := parse(tt.text)
 			var key *KeyError
 			if !errors.As(err, &key) || err.Error() != tt.want {
 				t.Errorf("FromTable(%s):\n got %v\nwant %s", tt.text, err, tt.want)
@@ -99,6 +98,11 @@ func TestIntersect(t *testing.T) {
 		{"the smaller budget counts", `llm = { tokens = 5 }`, `llm = { tokens = 9 }`, `llm = { tokens = 5 }`},
 		{"the weaker mode counts", `fs = [{ path = "a", mode = "write" }]`, `fs = [{ path = "a", mode = "read" }]`, `fs = [{ path = "a", mode = "read" }]`},
 		{"another folder is no match", `fs = [{ path = "a", mode = "read" }]`, `fs = [{ path = "b", mode = "read" }]`, ``},
+		{"a folder in a folder", `fs = [{ path = "a", mode = "write" }]`, `fs = [{ path = "a/b", mode = "read" }]`, `fs = [{ path = "a/b", mode = "read" }]`},
+		{"a folder in one that is only read", `fs = [{ path = ".", mode = "read" }]`, `fs = [{ path = "a", mode = "write" }]`, `fs = [{ path = "a", mode = "read" }]`},
+		{"a name that only begins the same", `fs = [{ path = "a", mode = "read" }]`, `fs = [{ path = "ab", mode = "read" }]`, ``},
+		{"a command within a pattern", `exec = ["gofmt *"]`, `exec = ["gofmt -l *", "go *"]`, `exec = ["gofmt -l *"]`},
+		{"patterns that only overlap", `exec = ["gofmt *"]`, `exec = ["* -l"]`, ``},
 		{"only items in both", `env = ["A", "B"]`, `env = ["B", "C"]`, `env = ["B"]`},
 	}
 	for _, tt := range tests {
@@ -188,6 +192,21 @@ func TestParseValue(t *testing.T) {
 	}
 }
 
+func must(n Need, err error) Need {
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func request(method, address string) Need {
+	u, err := egress.ParseURL(address)
+	if err != nil {
+		panic(err)
+	}
+	return HTTP(method, u)
+}
+
 // A refusal names the line that would allow it.
 func TestAllow(t *testing.T) {
 	tests := []struct {
@@ -198,9 +217,23 @@ func TestAllow(t *testing.T) {
 		want  string
 	}{
 		{"no need", "", Grant{}, Need{}, ""},
-		{"granted", `kv = "1MiB"`, All(), Need{Key: "kv"}, ""},
-		{"not asked for", "", All(), Need{Key: "kv"}, `capability not granted: kv: the manifest does not ask for it: add kv = "1MiB" under [capabilities], and grant it`},
-		{"not granted", `kv = "1MiB"`, Grant{}, Need{Key: "kv"}, `capability not granted: kv: the user did not grant it: add --grant kv after --ext, or grant = { kv = "1MiB" } under [extensions.notes]`},
+		{"granted", `kv = "1MiB"`, All(), KV("a"), ""},
+		{"a need that none of the functions made", `env = ["A"]`, All(), Need{Key: "env", Target: "A"}, `capability not granted: env: the manifest does not ask for it: add  to env under [capabilities], and grant it`},
+		{"a file in a folder", `fs = [{ path = "notes", mode = "read" }]`, All(), must(File("notes/./today.md", false)), ""},
+		{"a file that would be written", `fs = [{ path = "notes", mode = "read" }]`, All(), must(File("notes/a", true)), `capability not granted: fs: the manifest does not ask for it: add { path = "notes/a", mode = "write" } to fs under [capabilities], and grant it`},
+		{"a command", `exec = ["gofmt *"]`, All(), must(Exec("gofmt  -l 'a b.go'")), ""},
+		{"a command with a quoted star", "", All(), must(Exec("find . -name '*.go'")), `capability not granted: exec: the manifest does not ask for it: add exec = ["find . -name '*.go'"] under [capabilities], and grant it`},
+		{"a command of which less was granted", `exec = ["gofmt *"]`, Only(Set{Exec: []string{"gofmt -l *"}}), must(Exec("gofmt -w a.go")), `capability not granted: exec: the user did not grant it: add --grant exec after --ext, or grant = { exec = ["gofmt -w a.go"] } under [extensions.notes]`},
+		{"a tool", `tools = ["grep"]`, All(), must(Tool("exec")), `capability not granted: tools: the manifest does not ask for it: add "exec" to tools under [capabilities], and grant it`},
+		{"a variable", `env = ["LANG"]`, Grant{}, must(Env("LANG")), `capability not granted: env: the user did not grant it: add --grant env after --ext, or grant = { env = ["LANG"] } under [extensions.notes]`},
+		{"a request", `http = ["GET https://a.example/x"]`, All(), request("POST", "https://a.example/x?key=1"), `capability not granted: http: the manifest does not ask for it: add "POST https://a.example/x" to http under [capabilities], and grant it`},
+		{"a request whose path is no pattern", "", All(), request("GET", "https://a.example/x*y"), `capability not granted: http: the manifest does not ask for it: add http = ["GET https://a.example/*"] under [capabilities], and grant it`},
+		{"a request within a pattern", `http = ["* https://a.example/*"]`, All(), request("GET", "https://a.example/x*y"), ""},
+		{"tokens", `llm = { tokens = 5 }`, Grant{}, LLM("m"), `capability not granted: llm: the user did not grant it: add --grant llm after --ext, or grant = { llm = { tokens = 5 } } under [extensions.notes]`},
+		{"events", "", All(), Events("x"), `capability not granted: events: the manifest does not ask for it: add events = true under [capabilities], and grant it`},
+		{"the session", `session = "read"`, All(), Session(), ""},
+		{"not asked for", "", All(), KV("a"), `capability not granted: kv: the manifest does not ask for it: add kv = "1MiB" under [capabilities], and grant it`},
+		{"not granted", `kv = "1MiB"`, Grant{}, KV("a"), `capability not granted: kv: the user did not grant it: add --grant kv after --ext, or grant = { kv = "1MiB" } under [extensions.notes]`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

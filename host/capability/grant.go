@@ -108,33 +108,3 @@ func (s *Set) take(key string, from Set) {
 		s.Approve = from.Approve
 	}
 }
-
-// Need is what one operation is about to reach. The zero Need is nothing,
-// which is always allowed.
-type Need struct {
-	Key    string // of [capabilities]
-	Target string // for the audit: a key, a path, an address
-}
-
-// Allow returns nil if e covers n. Its error is [ErrNotGranted] and says which
-// line of the manifest or of the user's grant would allow it.
-func (e Effective) Allow(n Need) error {
-	switch {
-	case n.Key == "" || e.Line(n.Key) != "":
-		return nil
-	case e.asked.Line(n.Key) == "":
-		return fmt.Errorf("%w: %s: the manifest does not ask for it: add %s under [capabilities], and grant it",
-			ErrNotGranted, n.Key, example(n.Key))
-	default:
-		return fmt.Errorf("%w: %s: the user did not grant it: add --grant %s after --ext, or grant = { %s } under [extensions.%s]",
-			ErrNotGranted, n.Key, n.Key, e.asked.Line(n.Key), e.extension)
-	}
-}
-
-// example is a line that asks for a key.
-func example(key string) string {
-	if key == "kv" {
-		return `kv = "1MiB"`
-	}
-	return key
-}

@@ -57,7 +57,7 @@ func (s *Set) set(key string, value any) (err error) {
 	case "kv":
 		s.KV, err = asSize(value)
 	case "exec":
-		s.Exec, err = items(value, asText(checkPlain))
+		s.Exec, err = items(value, asText(checkCommandPattern))
 	case "tools":
 		s.Tools, err = items(value, asText(checkToolName))
 	case "session":
