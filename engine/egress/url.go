@@ -27,8 +27,7 @@ func parseURL(text string) (*url.URL, error) {
 	if len(text) > maxURL {
 		return nil, fmt.Errorf("it has %d bytes, and may have %d", len(text), maxURL)
 	}
-	odd := func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }
-	if strings.ContainsFunc(text, odd) {
+	if strings.ContainsFunc(text, mustBeEscaped) {
 		return nil, errors.New("it has characters that must be escaped, or a host that must be written in its xn-- form")
 	}
 	text, _, _ = strings.Cut(text, "#")
@@ -49,6 +48,8 @@ func parseURL(text string) (*url.URL, error) {
 	}
 	return u, checkURLPath(u)
 }
+
+func mustBeEscaped(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }
 
 // normalHost returns the host as it is sent.
 func normalHost(scheme, text string) (string, error) {
