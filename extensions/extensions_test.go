@@ -20,6 +20,11 @@ import (
 	"github.com/wharf-agent/wharf/host/build"
 )
 
+func TestMain(m *testing.M) {
+	host.Init() // the tests compile guests with their own program
+	os.Exit(m.Run())
+}
+
 func missing(t *testing.T, what, install string) {
 	t.Helper()
 	if os.Getenv("WHARF_TEST_STRICT") == "1" {
@@ -29,7 +34,7 @@ func missing(t *testing.T, what, install string) {
 }
 
 // shared is the one host of these tests: a module is compiled once.
-var shared = sync.OnceValues(func() (*host.Host, error) { return host.Open(host.Config{}) })
+var shared = sync.OnceValues(func() (*host.Host, error) { return host.Open(host.Config{Compiler: "/proc/self/exe"}) })
 
 // join loads a module and joins a session of it.
 func join(t testing.TB, wasm []byte, o host.Options) *host.Session {

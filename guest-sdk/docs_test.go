@@ -17,6 +17,11 @@ import (
 	"github.com/wharf-agent/wharf/host/capability"
 )
 
+func TestMain(m *testing.M) {
+	host.Init() // the tests compile guests with their own program
+	os.Exit(m.Run())
+}
+
 func missing(t *testing.T, what, install string) {
 	t.Helper()
 	if os.Getenv("WHARF_TEST_STRICT") == "1" {
@@ -51,7 +56,7 @@ func blocks(t *testing.T, path, language string) []string {
 // join loads a module, with all that it asks for, and joins a session.
 func join(t *testing.T, wasm []byte) (*host.Session, *[]session.Event) {
 	t.Helper()
-	h, err := host.Open(host.Config{KVDir: t.TempDir()})
+	h, err := host.Open(host.Config{KVDir: t.TempDir(), Compiler: "/proc/self/exe"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,20 +22,32 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 )
 
-// Config says where a Host keeps its files.
+// Config says where a Host keeps its files, and what compiles for it.
 type Config struct {
-	CacheDir string // for compiled modules; made with mode 0700; empty keeps them in memory
+	CacheDir string // for compiled modules; made with mode 0700; empty: a temporary one
 	KVDir    string // for what extensions keep; made with mode 0700; empty makes kv operations fail
+	// Compiler is the path of a wharf binary of the same version, or of a program
+	// that calls [Init]: it is started to compile what is not in CacheDir yet. Empty:
+	// such modules are interpreted instead, which is many times slower.
+	Compiler string
 }
 
 // Host loads extensions. It is safe for concurrent use.
 type Host struct {
-	cache wazero.CompilationCache
-	kvDir string
+	cache     wazero.CompilationCache
+	cacheDir  string
+	temporary bool // cacheDir is removed by Close
+	kvDir     string
+
+	compiler      string
+	compileTime   time.Duration
+	compileMemory uint64
+	inProcess     bool // for this package's tests: compiles here, whatever that takes
 
 	mu     sync.Mutex // held while one extension is loaded
 	loaded []*Extension
@@ -44,8 +56,15 @@ type Host struct {
 
 // Open makes a Host. Close it when its extensions' sessions are over.
 func Open(cfg Config) (*Host, error) {
-	h := &Host{cache: wazero.NewCompilationCache(), kvDir: cfg.KVDir}
-	for _, dir := range []string{cfg.CacheDir, cfg.KVDir} {
+	h := &Host{kvDir: cfg.KVDir, cacheDir: cfg.CacheDir, compiler: cfg.Compiler, compileTime: limitCompileTime, compileMemory: limitCompileMemory}
+	var err error
+	if h.cacheDir == "" {
+		h.temporary = true
+		if h.cacheDir, err = os.MkdirTemp("", "wharf-compiled-"); err != nil {
+			return nil, fmt.Errorf("open the extension host: %w", err)
+		}
+	}
+	for _, dir := range []string{h.cacheDir, cfg.KVDir} {
 		if dir == "" {
 			continue
 		}
@@ -53,12 +72,8 @@ func Open(cfg Config) (*Host, error) {
 			return nil, fmt.Errorf("open the extension host: %w", err)
 		}
 	}
-	if cfg.CacheDir != "" {
-		cache, err := wazero.NewCompilationCacheWithDir(cfg.CacheDir)
-		if err != nil {
-			return nil, fmt.Errorf("open the extension host: compile cache: %w", err)
-		}
-		h.cache = cache
+	if h.cache, err = wazero.NewCompilationCacheWithDir(h.cacheDir); err != nil {
+		return nil, fmt.Errorf("open the extension host: compile cache: %w", err)
 	}
 	return h, nil
 }
@@ -94,5 +109,9 @@ func (h *Host) Close() error {
 	for _, e := range loaded {
 		all = append(all, e.runtime.Close(ctx))
 	}
-	return errors.Join(append(all, h.cache.Close(ctx))...)
+	all = append(all, h.cache.Close(ctx))
+	if h.temporary {
+		all = append(all, os.RemoveAll(h.cacheDir))
+	}
+	return errors.Join(all...)
 }

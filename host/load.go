@@ -142,11 +142,8 @@ func (h *Host) load(ctx context.Context, wasm []byte, o Options) (*Extension, er
 	if h.closed {
 		return nil, errors.New("the extension host is closed")
 	}
-	if err := e.compile(ctx, rewritten, h.cache); err != nil {
-		// A damaged entry of the cache must not keep a sound module out.
-		if again := e.compile(ctx, rewritten, nil); again != nil {
-			return nil, fmt.Errorf("it is no valid module: %s", oneLine(again))
-		}
+	if err := h.compile(ctx, e, rewritten); err != nil {
+		return nil, err
 	}
 	h.loaded = append(h.loaded, e)
 	return e, nil
@@ -154,21 +151,33 @@ func (h *Host) load(ctx context.Context, wasm []byte, o Options) (*Extension, er
 
 // compile makes the runtime that this extension's instances share, and the
 // module in it.
-func (e *Extension) compile(ctx context.Context, wasm []byte, cache wazero.CompilationCache) error {
-	cfg := interruptible(wazero.NewRuntimeConfig()).WithDebugInfoEnabled(false).
-		WithMemoryLimitPages(uint32(e.Manifest.Memory >> 16))
-	if cache != nil {
-		cfg = cfg.WithCompilationCache(cache)
-	}
-	e.runtime = wazero.NewRuntimeWithConfig(ctx, cfg)
-	err := provideImports(ctx, e.runtime)
+func (e *Extension) compile(ctx context.Context, wasm []byte, cfg wazero.RuntimeConfig) error {
+	e.runtime = wazero.NewRuntimeWithConfig(ctx, guestRuntime(cfg).WithMemoryLimitPages(uint32(e.Manifest.Memory>>16)))
+	e.compiled = nil
+	compiled, err := compileModule(ctx, e.runtime, wasm)
 	if err == nil {
-		e.compiled, err = e.runtime.CompileModule(ctx, wasm)
+		err = provideImports(context.WithoutCancel(ctx), e.runtime)
 	}
 	if err != nil {
-		return errors.Join(err, e.runtime.Close(ctx))
+		return errors.Join(err, e.runtime.Close(context.WithoutCancel(ctx)))
 	}
+	e.compiled = compiled
 	return nil
+}
+
+// guestRuntime is the configuration of every runtime for guests. It must be the
+// same wherever a module is compiled, or its code is not found in the cache.
+func guestRuntime(cfg wazero.RuntimeConfig) wazero.RuntimeConfig {
+	return interruptible(cfg).WithDebugInfoEnabled(false)
+}
+
+// compileModule compiles a module that was rewritten.
+func compileModule(ctx context.Context, r wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
+	compiled, err := r.CompileModule(ctx, wasm)
+	if err != nil && !errors.Is(err, errNotCached) {
+		return nil, fmt.Errorf("it is no valid module: %s", oneLine(err))
+	}
+	return compiled, err
 }
 
 func digest(wasm []byte) string {

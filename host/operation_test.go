@@ -23,6 +23,7 @@ func openKV(t testing.TB, dir string) *Host {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.inProcess = true
 	t.Cleanup(func() { _ = h.Close() })
 	return h
 }

@@ -8,9 +8,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/wharf-agent/wharf/cmd/wharf/internal/cli"
+	"github.com/wharf-agent/wharf/host"
 )
 
 func TestMain(m *testing.M) {
+	host.Init()
 	testscript.Main(m, map[string]func(){"wharf": func() { os.Exit(cli.Main()) }})
 }
 

@@ -58,6 +58,11 @@ func folder(t *testing.T, files ...string) string {
 	return dir
 }
 
+func TestMain(m *testing.M) {
+	host.Init() // the tests compile guests with their own program
+	os.Exit(m.Run())
+}
+
 func need(t *testing.T, program, install string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err == nil {
@@ -220,7 +225,7 @@ func TestGoHandlerThatIsNotDeclared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := host.Open(host.Config{})
+	h, err := host.Open(host.Config{Compiler: "/proc/self/exe"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/wharf-agent/wharf/engine/sandbox"
 	"github.com/wharf-agent/wharf/engine/tool"
+	"github.com/wharf-agent/wharf/host"
 )
 
 // version is Wharf's own.
@@ -65,6 +66,7 @@ func commands() []command {
 // Main runs the command line of this process and returns its exit status.
 func Main() int {
 	sandbox.Init()
+	host.Init()
 	ctx, stop := notifyContext()
 	defer stop()
 	err := dispatch(ctx, stdio{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:])

@@ -180,7 +180,7 @@ func compiledCache(f folders) string { return filepath.Join(f.cache, "compiled")
 
 // openHost opens the Wasm host on Wharf's folders.
 func openHost(f folders) (*host.Host, error) {
-	return host.Open(host.Config{CacheDir: compiledCache(f), KVDir: filepath.Join(f.state, "kv")})
+	return host.Open(host.Config{CacheDir: compiledCache(f), KVDir: filepath.Join(f.state, "kv"), Compiler: "/proc/self/exe"})
 }
 
 // load loads the extensions of the configuration and those named by --ext. One
