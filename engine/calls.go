@@ -45,10 +45,7 @@ func (t *turn) runCall(ctx context.Context, call session.Call, over bool) error 
 	start := time.Now()
 	var stop error
 	if !over {
-		result, stop = t.dispatch(ctx, call)
-	}
-	if result.Code == tool.SandboxUnavailable {
-		stop = errors.Join(stop, t.record(session.SandboxRefused{CallID: call.ID, Reason: result.Content}))
+		result, stop = t.dispatch(ctx, "", call)
 	}
 	err = t.record(session.ToolResult{
 		CallID: call.ID, CallSeq: begun.Seq, Content: strings.ToValidUTF8(result.Content, "�"),
@@ -57,9 +54,10 @@ func (t *turn) runCall(ctx context.Context, call session.Call, over bool) error 
 	return errors.Join(stop, err)
 }
 
-// dispatch judges a call, runs it and has its result reviewed. The error is
-// what ends the turn; there is a result all the same.
-func (t *turn) dispatch(ctx context.Context, call session.Call) (tool.Result, error) {
+// dispatch judges a call, runs it and has its result reviewed. by is the
+// extension that made it, or empty for the model's; its own hooks are not asked.
+// The error is what ends the turn; there is a result all the same.
+func (t *turn) dispatch(ctx context.Context, by string, call session.Call) (tool.Result, error) {
 	target, bad := t.cfg.Tools.Lookup(call.Name)
 	if bad != nil {
 		return *bad, nil
@@ -68,14 +66,19 @@ func (t *turn) dispatch(ctx context.Context, call session.Call) (tool.Result, er
 	if bad != nil {
 		return *bad, nil
 	}
+	ctx, refusal := within(ctx, by, target.Spec())
+	if refusal != "" {
+		return t.deny(by, call, refusal), nil
+	}
+	hooks := t.hooks.Except(by)
 	asked := hook.Call{ID: string(call.ID), Tool: call.Name, Arguments: args}
-	judged, err := t.hooks.BeforeExecuteTool(ctx, t.at(), asked)
+	judged, err := hooks.BeforeExecuteTool(ctx, t.at(), asked)
 	if err != nil {
 		return unstarted(ctx, err), err
 	}
 	t.contexts = append(t.contexts, judged.Contexts...)
 	if refusal := t.permit(target.Spec(), judged); refusal != "" {
-		return t.deny(call, refusal), nil
+		return t.deny(by, call, refusal), nil
 	}
 	if asked.Arguments, bad = t.cfg.Tools.Check(call.Name, string(judged.Arguments)); bad != nil {
 		bad.Content = "an extension replaced the arguments, and the call was not run: " + bad.Content
@@ -85,7 +88,7 @@ func (t *turn) dispatch(ctx context.Context, call session.Call) (tool.Result, er
 	if err != nil {
 		return result, err
 	}
-	return t.review(ctx, asked, result)
+	return t.review(ctx, hooks, asked, result)
 }
 
 // permit combines what hooks and the policy say of a call; a refusal is the
@@ -117,8 +120,10 @@ func (t *turn) permit(spec tool.Spec, judged hook.Judged) (refusal string) {
 	return ""
 }
 
-func (t *turn) deny(call session.Call, reason string) tool.Result {
-	t.denials = append(t.denials, Denial{Tool: call.Name, CallID: call.ID, Arguments: call.Arguments, Reason: reason})
+func (t *turn) deny(by string, call session.Call, reason string) tool.Result {
+	if by == "" {
+		t.denials = append(t.denials, Denial{Tool: call.Name, CallID: call.ID, Arguments: call.Arguments, Reason: reason})
+	}
 	return tool.Result{Content: reason, IsError: true, Code: tool.Denied}
 }
 
@@ -146,6 +151,8 @@ func (t *turn) body(ctx context.Context, target tool.Tool, call hook.Call, inste
 		return tool.Result{Content: text, IsError: true, Code: tool.TimedOut}, nil
 	case err != nil:
 		return tool.Result{Content: err.Error(), IsError: true}, nil
+	case result.Code == tool.SandboxUnavailable:
+		return result, t.record(session.SandboxRefused{CallID: session.CallID(call.ID), Reason: result.Content})
 	}
 	return result, nil
 }
@@ -163,8 +170,8 @@ func unstarted(ctx context.Context, err error) tool.Result {
 
 // review lets hooks see the result before the model does. If they cannot be
 // asked, the result is withheld.
-func (t *turn) review(ctx context.Context, call hook.Call, result tool.Result) (tool.Result, error) {
-	reviewed, err := t.hooks.AfterExecuteTool(ctx, t.at(), call, hook.Result{
+func (t *turn) review(ctx context.Context, hooks *hook.Chain, call hook.Call, result tool.Result) (tool.Result, error) {
+	reviewed, err := hooks.AfterExecuteTool(ctx, t.at(), call, hook.Result{
 		Content: strings.ToValidUTF8(result.Content, "�"), IsError: result.IsError, Code: string(result.Code),
 	})
 	if err != nil {
@@ -175,6 +182,8 @@ func (t *turn) review(ctx context.Context, call hook.Call, result tool.Result) (
 	if reviewed.Blocked != "" {
 		return tool.Result{Content: reviewed.Blocked, IsError: true, Code: tool.Denied}, nil
 	}
-	result.Content = reviewed.Result.Content
+	if reviewed.Result.Content != result.Content {
+		result.Content, result.Structured = reviewed.Result.Content, "" // what was replaced is not to be had another way
+	}
 	return result, nil
 }

@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/wharf-agent/wharf/engine/hook"
@@ -33,11 +34,13 @@ type Config struct {
 	ToolTimeout time.Duration   // for a call of a tool that names none; 0 means 2 minutes
 }
 
-// Engine runs turns on one session. Its methods are called one at a time.
+// Engine runs turns on one session. Its methods are called one at a time, but
+// for those that extensions use while a turn runs (nested.go).
 type Engine struct {
-	cfg    Config
-	hooks  *hook.Chain
-	header session.Header
+	cfg     Config
+	hooks   *hook.Chain
+	header  session.Header
+	running atomic.Pointer[turn] // nil between turns
 }
 
 // New checks cfg, fills in its defaults and returns an idle Engine.
@@ -83,10 +86,14 @@ type Denial struct {
 // log says how, unless the log itself is what failed. When ctx ends, Run stops
 // what it started, waits for that and returns with reason cancelled.
 func (e *Engine) Run(ctx context.Context, prompt string) Result {
-	t := &turn{Engine: e, number: e.cfg.Log.Turns() + 1}
+	inner, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	t := &turn{Engine: e, number: e.cfg.Log.Turns() + 1, stop: stop}
+	e.running.Store(t)
+	defer e.running.Store(nil)
 	err := e.record(session.TurnStarted{Turn: t.number, Origin: "user"})
 	if err == nil {
-		err = t.loop(ctx, prompt)
+		err = t.loop(inner, prompt)
 	}
 	return t.end(ctx, err)
 }

@@ -33,18 +33,22 @@ type transcript struct {
 	MaxSteps int
 	Profile  permission.Profile
 	Approve  permission.Approve
+	Nested   bool // with the tools nest and nest_side
 	Hooks    []*scriptedHook
 }
 
 // scriptedHook answers from lists, one answer a call. An answer that starts
-// with "!" is a failure with that text; lists that run out answer nothing.
+// with "!" is a failure with that text, one that starts with ">" a call of a
+// tool; lists that run out answer nothing.
 type scriptedHook struct {
 	ID      string
 	Answers map[hook.Point][]string
 	Guard   bool
 	Tools   []string
 	Approve bool
+	Abort   bool     // its failures end the turn
 	seen    []string // the payloads
+	nest    func(ctx context.Context, by, text string) tool.Result
 }
 
 func (h *scriptedHook) Name() string { return h.ID }
@@ -52,11 +56,11 @@ func (h *scriptedHook) Name() string { return h.ID }
 func (h *scriptedHook) Handles(p hook.Point) (hook.Handling, bool) {
 	_, ok := h.Answers[p]
 	return hook.Handling{
-		Tools: h.Tools, Timeout: time.Second, OnFailure: hook.DefaultOnFailure(h.Guard, p), Approve: h.Approve,
+		Tools: h.Tools, Timeout: time.Second, OnFailure: h.onFailure(p), Approve: h.Approve,
 	}, ok
 }
 
-func (h *scriptedHook) Call(_ context.Context, p hook.Point, payload []byte) ([]byte, error) {
+func (h *scriptedHook) Call(ctx context.Context, p hook.Point, payload []byte) ([]byte, error) {
 	h.seen = append(h.seen, string(p)+" "+string(payload))
 	list := h.Answers[p]
 	if len(list) == 0 {
@@ -65,6 +69,11 @@ func (h *scriptedHook) Call(_ context.Context, p hook.Point, payload []byte) ([]
 	h.Answers[p] = list[1:]
 	if text, failed := strings.CutPrefix(list[0], "!"); failed {
 		return nil, errors.New(text)
+	}
+	if text, nested := strings.CutPrefix(list[0], ">"); nested {
+		result := h.nest(ctx, h.ID, text)
+		h.seen = append(h.seen, fmt.Sprintf("the result %q %s", result.Content, result.Code))
+		return nil, nil
 	}
 	return []byte(list[0]), nil
 }
@@ -202,17 +211,23 @@ func play(t *testing.T, archive *txtar.Archive) string {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
+	nested, tools := &nested{}, testTools(t, cancel)
+	if config.Nested {
+		nested.addTools(t, tools)
+	}
 	var hooks []hook.Hook
 	for _, h := range config.Hooks {
+		h.nest = nested.call
 		hooks = append(hooks, h)
 	}
 	e, err := engine.New(engine.Config{
-		Provider: script.New(replies), Log: log, Tools: testTools(t, cancel), Policy: policy, Hooks: hooks,
+		Provider: script.New(replies), Log: log, Tools: tools, Policy: policy, Hooks: hooks,
 		Model: "scripted", System: "test", MaxSteps: config.MaxSteps,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	nested.engine = e
 	for _, prompt := range config.Prompts {
 		result := e.Run(ctx, prompt)
 		fmt.Fprintf(&out, "= %s %q, %d denied, error: %v\n", result.Reason, result.Text, len(result.Denials), result.Err)

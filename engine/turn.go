@@ -24,6 +24,7 @@ type turn struct {
 	usage    session.Usage
 	contexts []string // of hooks, for the next request
 	denials  []Denial
+	stop     context.CancelCauseFunc // ends the turn from within what it called
 }
 
 // loop runs the turn up to its final text. nil means that it completed; an
@@ -70,7 +71,7 @@ func (t *turn) submit(ctx context.Context, prompt string) error {
 	if s.Blocked != "" {
 		return &endError{session.Blocked, errors.New(s.Blocked)}
 	}
-	t.contexts = s.Contexts
+	t.contexts = append(t.contexts, s.Contexts...)
 	return t.record(session.UserMessage{Content: s.Text, Origin: "user", Delivery: "turn"})
 }
 

@@ -27,7 +27,7 @@ func (t *guestTool) Spec() tool.Spec {
 		Tool: session.Tool{
 			Name: t.manifest.Name, Description: t.manifest.Description, InputSchema: t.manifest.InputSchema,
 		},
-		Effect: permission.Reads, Timeout: t.manifest.Timeout,
+		Effect: permission.Reads, Timeout: t.manifest.Timeout, Parallel: t.manifest.Parallel,
 	}
 }
 

@@ -19,10 +19,12 @@ var ErrAborted = errors.New("a hook failed")
 const quarantineAfter = 3
 
 // Chain asks a session's hooks, in the order in which they were configured.
-// Its methods are called one at a time.
+// Its methods are called one at a time, also from within a hook's Call: a hook
+// that is asked while it is being asked is busy, which counts as its failure.
 type Chain struct {
 	points map[Point][]*link
 	record func(session.Event) error
+	except string // the hook that is not asked
 }
 
 // link is a hook's handling of one point.
@@ -37,6 +39,7 @@ type member struct {
 	hook        Hook
 	failures    int // in a row
 	quarantined bool
+	busy        bool // it is being asked, further out
 }
 
 // NewChain returns the chain of a session's hooks. record writes an event to
@@ -53,6 +56,9 @@ func NewChain(hooks []Hook, record func(session.Event) error) *Chain {
 	}
 	return c
 }
+
+// Except returns the same chain, but the hook of that name is not asked.
+func (c *Chain) Except(name string) *Chain { return &Chain{c.points, c.record, name} }
 
 // Has reports whether any hook handles p.
 func (c *Chain) Has(p Point) bool { return len(c.points[p]) > 0 }
@@ -71,7 +77,7 @@ type question struct {
 // ask asks each hook of the point in turn.
 func (c *Chain) ask(ctx context.Context, q question) error {
 	for _, l := range c.points[q.point] {
-		if q.tool != "" && !l.handling.covers(q.tool) {
+		if q.tool != "" && !l.handling.covers(q.tool) || c.except != "" && l.hook.Name() == c.except {
 			continue
 		}
 		if err := c.askOne(ctx, l, &q); err != nil {
@@ -92,13 +98,9 @@ func (c *Chain) askOne(ctx context.Context, l *link, q *question) error {
 		}
 		q.raw = raw
 	}
-	answer, err := l.hook.Call(ctx, q.point, q.raw)
+	v, err := l.ask(ctx, q)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	}
-	var v Verdict
-	if err == nil && len(answer) > 0 {
-		v, err = parse(l.info, answer)
 	}
 	if err != nil {
 		return c.countFailure(l, q, err)
@@ -108,6 +110,22 @@ func (c *Chain) askOne(ctx context.Context, l *link, q *question) error {
 		return nil
 	}
 	return c.decided(l, q, v)
+}
+
+var errBusy = errors.New("it is busy: this happens in the course of a call of its own")
+
+// ask calls the hook and reads its answer.
+func (l *link) ask(ctx context.Context, q *question) (v Verdict, err error) {
+	if l.busy {
+		return v, errBusy
+	}
+	l.busy = true
+	defer func() { l.busy = false }()
+	answer, err := l.hook.Call(ctx, q.point, q.raw)
+	if err == nil && len(answer) > 0 {
+		v, err = parse(l.info, answer)
+	}
+	return v, err
 }
 
 // decided records a verdict and takes it into account.

@@ -31,8 +31,9 @@ type Tool interface {
 // Spec describes a tool.
 type Spec struct {
 	session.Tool
-	Effect  permission.Effect
-	Timeout time.Duration // for one call; 0 means the engine's default
+	Effect   permission.Effect
+	Timeout  time.Duration // for one call; 0 means the engine's default
+	Parallel bool          // it may run beside other calls
 }
 
 // Call is a call that was checked and allowed.
@@ -44,9 +45,10 @@ type Call struct {
 
 // Result is what the model gets to read.
 type Result struct {
-	Content string
-	IsError bool
-	Code    Code // set only where one of the codes applies
+	Content    string
+	IsError    bool
+	Code       Code   // set only where one of the codes applies
+	Structured string // the same as JSON for programs, if the tool has it; the model never sees it
 }
 
 // Code names the kind of an error result.

@@ -64,7 +64,7 @@ func define[A any](name, description, schema string, effect permission.Effect, t
 				Name: name, Description: description,
 				InputSchema: json.RawMessage(`{"type":"object","additionalProperties":false,` + schema + `}`),
 			},
-			Effect: effect, Timeout: timeout,
+			Effect: effect, Timeout: timeout, Parallel: effect == permission.Reads,
 		},
 		run: run,
 	}
