@@ -29,14 +29,25 @@ func provideImports(ctx context.Context, r wazero.Runtime) error {
 	return err
 }
 
+// entered returns the instance whose guest is calling, unless the call is over.
+func entered(ctx context.Context) *instance {
+	call := callOf(ctx)
+	if call.over() {
+		panic(errTimeout)
+	}
+	return call.instance
+}
+
 // guestCall is the import call: it runs a host operation.
 func guestCall(ctx context.Context, m api.Module, stack []uint64) {
-	x := instanceOf(ctx)
+	x := entered(ctx)
 	op, ok1 := m.Memory().Read(uint32(stack[0]), uint32(stack[1]))
 	request, ok2 := m.Memory().Read(uint32(stack[2]), uint32(stack[3]))
 	var status abi.Status
 	if ok1 && ok2 {
-		status = x.operate(ctx, op, request)
+		timed, cancel := x.running.timed()
+		status = x.operate(timed, op, request)
+		cancel()
 	} else {
 		status = x.respondError(abi.BadRequest, "the operation's name or request is outside the guest's memory")
 	}
@@ -45,7 +56,7 @@ func guestCall(ctx context.Context, m api.Module, stack []uint64) {
 
 // guestRead is the import read: it copies the last response to the guest.
 func guestRead(ctx context.Context, m api.Module, stack []uint64) {
-	x := instanceOf(ctx)
+	x := entered(ctx)
 	if dst := uint32(stack[0]); !m.Memory().Write(dst, x.response) {
 		panic(faultf("read: %d bytes at %#x are outside the guest's memory", len(x.response), dst))
 	}
@@ -53,7 +64,7 @@ func guestRead(ctx context.Context, m api.Module, stack []uint64) {
 
 // guestLogs is the import log.
 func guestLogs(ctx context.Context, m api.Module, stack []uint64) {
-	x := instanceOf(ctx)
+	x := entered(ctx)
 	ptr, length := uint32(stack[1]), uint32(stack[2])
 	text, ok := m.Memory().Read(ptr, length)
 	if !ok {

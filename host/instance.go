@@ -23,9 +23,9 @@ type instance struct {
 	alloc     api.Function
 	handlers  map[string]api.Function // by export
 
-	stack      [2]uint64 // parameters and result of a call
-	done       <-chan struct{}
-	response   []byte // of the last host operation, for read
+	stack      [2]uint64   // parameters and result of a call
+	running    callContext // or the last call
+	response   []byte      // of the last host operation, for read
 	operations int
 	log        guestLog
 }

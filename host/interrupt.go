@@ -4,61 +4,113 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/sys"
 )
 
 // This file holds how a guest is stopped, and nothing else in the package
-// knows: a runtime is made with interruptible, and guest code runs only
-// within instance.under. Today wazero closes an instance whose context ends.
-
-// interruptible makes a runtime in which any guest can be stopped.
-func interruptible(cfg wazero.RuntimeConfig) wazero.RuntimeConfig {
-	return cfg.WithCloseOnContextDone(true)
-}
+// knows: a module is compiled under watched, after rewrite.go made it count, and
+// guest code runs only within instance.under. Out of fuel, the guest calls in
+// here, where its own context says whether the call is over. Nothing is written from another
+// goroutine: a guest that waited for such a write would hold up the garbage
+// collector, and so the goroutine that was to write it.
 
 var (
 	errTimeout = errors.New("no answer in time")
 	errExited  = errors.New("the guest exited")
+	errTooDeep = faultf("its functions call each other too deeply: that is over the limit depth")
 )
 
-// callContext is the context of guest code. It leads the host functions that
-// the code calls to its instance.
-type callContext struct {
-	context.Context
-	instance *instance
+// watched is the context under which a rewritten module must be compiled:
+// without it, the guest counts in vain.
+func watched(ctx context.Context) context.Context {
+	return experimental.WithFunctionListenerFactory(ctx, watchers{})
 }
 
-type instanceKey struct{}
+// watchers gives the functions that were added to modules their meaning.
+type watchers struct{}
 
-// Value answers instanceKey.
+// NewFunctionListener listens to no other function.
+func (watchers) NewFunctionListener(f api.FunctionDefinition) experimental.FunctionListener {
+	switch {
+	case slices.Contains(f.ExportNames(), exportYield):
+		return experimental.FunctionListenerFunc(yield)
+	case slices.Contains(f.ExportNames(), exportDeep):
+		return experimental.FunctionListenerFunc(tooDeep)
+	default:
+		return nil
+	}
+}
+
+// yield ends the guest's call if it is over.
+func yield(ctx context.Context, _ api.Module, _ api.FunctionDefinition, _ []uint64, _ experimental.StackIterator) {
+	if call, ok := ctx.Value(callKey{}).(*callContext); !ok || call.over() {
+		panic(errTimeout)
+	}
+}
+
+func tooDeep(context.Context, api.Module, api.FunctionDefinition, []uint64, experimental.StackIterator) {
+	panic(errTooDeep)
+}
+
+// callContext is the context of guest code. Its deadline is a number, since a timer for each
+// call would cost more than most calls; what waits asks left, or takes a
+// context from timed. It leads the host functions that the code calls to its
+// instance.
+type callContext struct {
+	context.Context // of whoever asked
+	instance        *instance
+	deadline        time.Duration // by clock
+}
+
+type callKey struct{}
+
+// Value answers callKey.
 func (c *callContext) Value(key any) any {
-	if key == (instanceKey{}) {
-		return c.instance
+	if key == (callKey{}) {
+		return c
 	}
 	return c.Context.Value(key)
 }
 
-// instanceOf returns the instance whose guest is calling.
-func instanceOf(ctx context.Context) *instance {
-	return ctx.Value(instanceKey{}).(*instance)
+// over reports whether the call must end.
+func (c *callContext) over() bool { return c.Context.Err() != nil || c.left() <= 0 }
+
+// left returns the time until the deadline.
+func (c *callContext) left() time.Duration { return c.deadline - clock() }
+
+// timed returns a context for what the host does on the guest's behalf.
+func (c *callContext) timed() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.Context, c.left())
+}
+
+var started = time.Now()
+
+// clock is a monotonic clock that is cheap to read.
+func clock() time.Duration { return time.Since(started) }
+
+// callOf returns the running call of the guest that is calling.
+func callOf(ctx context.Context) *callContext {
+	return ctx.Value(callKey{}).(*callContext)
 }
 
 // under runs guest code for at most limit. Once it returns an error, the
 // instance must not be used again.
 func (x *instance) under(ctx context.Context, limit time.Duration, run func(context.Context) error) error {
-	timed, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	x.done = timed.Done()
-	err := run(&callContext{timed, x})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	x.running = callContext{ctx, x, clock() + limit}
+	err := run(&x.running)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case timed.Err() != nil: // also of an answer that came, but late
+	case x.running.left() <= 0: // also of an answer that came, but late
 		return fmt.Errorf("%w: it ran for %s: make it faster, or raise its timeout in the manifest", errTimeout, limit)
 	case err != nil:
 		return x.explain(err)
@@ -101,22 +153,15 @@ func (f *fault) Error() string { return f.text }
 func faultf(format string, args ...any) *fault { return &fault{fmt.Sprintf(format, args...)} }
 
 // over reports whether the running call is over, though the guest still runs.
-func (x *instance) over() bool {
-	select {
-	case <-x.done:
-		return true
-	default:
-		return false
-	}
-}
+func (x *instance) over() bool { return x.running.over() }
 
 // sleep is the guest's sleep: it ends with the running call.
 func (x *instance) sleep(ns int64) {
-	timer := time.NewTimer(time.Duration(ns))
+	timer := time.NewTimer(min(time.Duration(ns), x.running.left()))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-x.done:
+	case <-x.running.Done():
 	}
 }
 

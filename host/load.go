@@ -168,12 +168,12 @@ func (e *Extension) compile(ctx context.Context, wasm []byte, cfg wazero.Runtime
 // guestRuntime is the configuration of every runtime for guests. It must be the
 // same wherever a module is compiled, or its code is not found in the cache.
 func guestRuntime(cfg wazero.RuntimeConfig) wazero.RuntimeConfig {
-	return interruptible(cfg).WithDebugInfoEnabled(false)
+	return cfg.WithDebugInfoEnabled(false)
 }
 
 // compileModule compiles a module that was rewritten.
 func compileModule(ctx context.Context, r wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
-	compiled, err := r.CompileModule(ctx, wasm)
+	compiled, err := r.CompileModule(watched(ctx), wasm)
 	if err != nil && !errors.Is(err, errNotCached) {
 		return nil, fmt.Errorf("it is no valid module: %s", oneLine(err))
 	}

@@ -12,14 +12,19 @@ import (
 
 // The sections that the host itself looks into; wazero checks the rest.
 const (
-	sectionCustom   = 0
-	sectionType     = 1
-	sectionImport   = 2
-	sectionFunction = 3
-	sectionTable    = 4
-	sectionMemory   = 5
-	sectionExport   = 7
-	sectionCode     = 10
+	sectionCustom    = 0
+	sectionType      = 1
+	sectionImport    = 2
+	sectionFunction  = 3
+	sectionTable     = 4
+	sectionMemory    = 5
+	sectionGlobal    = 6
+	sectionExport    = 7
+	sectionStart     = 8
+	sectionElement   = 9
+	sectionCode      = 10
+	sectionData      = 11
+	sectionDataCount = 12
 )
 
 // sectionNames is the custom section with the functions' names, which say where
@@ -212,56 +217,6 @@ func (m *module) typeAt(index uint32) (signature, bool) {
 	return m.types[index], true
 }
 
-// rewrite returns the module as it is compiled: with bounded tables, and with
-// points at which it can be stopped.
-func (m *module) rewrite() ([]byte, error) {
-	out := bytes.Clone(preamble)
-	for _, s := range m.sections {
-		var err error
-		switch s.id {
-		case sectionTable:
-			s.data, err = m.boundTables()
-		case sectionCode:
-			s.data, err = m.addStops(s.data)
-		case sectionCustom:
-			if s.name != sectionNames {
-				continue // the compiler needs no other
-			}
-			s.data = append(appendName(nil, s.name), s.data...)
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = appendU32(append(out, s.id), uint32(len(s.data)))
-		out = append(out, s.data...)
-	}
-	return out, nil
-}
-
-// boundTables returns the table section with each table's largest size cut
-// down so that all tables together never hold more than limitTableElements;
-// the runtime itself has no such limit.
-func (m *module) boundTables() ([]byte, error) {
-	left := int64(limitTableElements)
-	for _, t := range m.tables {
-		left -= int64(t.min)
-	}
-	if left < 0 {
-		return nil, fmt.Errorf("its tables have more than %d elements in all: that is over the limit tables", limitTableElements)
-	}
-	body := appendU32(nil, uint32(len(m.tables)))
-	for _, t := range m.tables {
-		most := int64(t.min) + left
-		if t.hasMax {
-			most = min(most, int64(t.max))
-		}
-		left -= max(most-int64(t.min), 0)
-		body = append(body, t.kind, 1)
-		body = appendU32(appendU32(body, t.min), uint32(most))
-	}
-	return body, nil
-}
-
 // reader reads the binary format. Its first error sticks, and what is read
 // after it is zero.
 type reader struct {
@@ -305,6 +260,14 @@ func (r *reader) u32() uint32 {
 	}
 	r.err = errMalformed
 	return 0
+}
+
+// number skips a LEB128 number of any size and sign.
+func (r *reader) number() {
+	for r.at < len(r.data) && r.data[r.at] >= 0x80 {
+		r.at++
+	}
+	r.byte()
 }
 
 func (r *reader) text() string { return string(r.bytes(r.u32())) }

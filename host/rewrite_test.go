@@ -117,34 +117,12 @@ func TestEveryRunEnds(t *testing.T) {
 	}
 }
 
-// Stops go where a guest could stay for long between loops, and nowhere else.
-func TestStops(t *testing.T) {
-	s := string(stop)
-	tests := []struct{ name, body, want string }{
-		{"nothing to do", "\x00\x0b", "\x00\x0b"},
-		{"a loop stops by itself", "\x00\x03\x40\x0c\x00\x0b\x0b", "\x00\x03\x40\x0c\x00\x0b\x0b"},
-		{"a function that calls another", "\x00\x10\x02\x0b", "\x00" + s + "\x10\x02\x0b"},
-		{"behind its variables", "\x02\x01\x7f\x81\x01\x7b\x10\x02\x0b", "\x02\x01\x7f\x81\x01\x7b" + s + "\x10\x02\x0b"},
-		{"a call of an import", "\x00\x10\x01\x0b", "\x00" + s + "\x10\x01\x0b"},
-		{"a call through a table", "\x00\x01\x41\x00\x11\x00\x00\x0b", "\x00" + s + "\x01\x41\x00" + s + "\x11\x00\x00\x0b"},
-		{"memory.grow", "\x00\x41\x01\x40\x00\x1a\x0b", "\x00\x41\x01" + s + "\x40\x00\x1a\x0b"},
-		{"memory.copy", "\x00\xfc\x0a\x00\x00\x0b", "\x00" + s + "\xfc\x0a\x00\x00\x0b"},
-		{"memory.fill", "\x00\xfc\x0b\x00\x0b", "\x00" + s + "\xfc\x0b\x00\x0b"},
-		{"table.fill", "\x00\xfc\x11\x00\x0b", "\x00" + s + "\xfc\x11\x00\x0b"},
-		{"data.drop", "\x00\xfc\x09\x00\x0b", "\x00\xfc\x09\x00\x0b"},
-		{"what looks like a call in a constant", "\x00\x42\x90\x10\x43\x10\x02\x10\x02\x44\x10\x02\x10\x02\x10\x02\x10\x02\x1a\x0b", "\x00\x42\x90\x10\x43\x10\x02\x10\x02\x44\x10\x02\x10\x02\x10\x02\x10\x02\x1a\x0b"},
-		{"in a table of branches", "\x00\x41\x00\x0e\x02\x10\x10\x02\x0b", "\x00\x41\x00\x0e\x02\x10\x10\x02\x0b"},
-		{"in a vector", "\x00\xfd\x0c\x10\x02\x10\x02\x10\x02\x10\x02\x10\x02\x10\x02\x10\x02\x10\x02\x1a\x0b", "\x00\xfd\x0c\x10\x02\x10\x02\x10\x02\x10\x02\x10\x02\x10\x02\x10\x02\x10\x02\x1a\x0b"},
-		{"in a lane of one", "\x00\xfd\x54\x10\x10\x10\xfd\x15\x10\x1a\x0b", "\x00\xfd\x54\x10\x10\x10\xfd\x15\x10\x1a\x0b"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			m := &module{imports: []external{{kind: kindFunction}, {kind: kindGlobal}, {kind: kindFunction}}}
-			section := func(body string) string { return "\x01" + string(byte(len(body))) + body }
-			if got, err := m.addStops([]byte(section(tt.body))); string(got) != section(tt.want) || err != nil {
-				t.Errorf("addStops: %x, %v\nwant      %x", got, err, section(tt.want))
-			}
-		})
+// oneFunction is a module with one function.
+func oneFunction(body []byte) *module {
+	code := append(appendU32([]byte{1}, uint32(len(body))), body...)
+	return &module{
+		types: []signature{{}}, funcs: []uint32{0},
+		sections: []section{{id: sectionType, data: []byte{1, 0x60, 0, 0}}, {id: sectionFunction, data: []byte{1, 0}}, {id: sectionCode, data: code}},
 	}
 }
 
@@ -168,14 +146,14 @@ func TestCodeRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			data := append(appendU32([]byte{1}, uint32(len(tt.body))), tt.body...)
-			if got, err := (&module{}).addStops(data); err == nil || err.Error() != tt.want {
-				t.Errorf("addStops: %x, %v\nwant %s", got, err, tt.want)
+			got, err := oneFunction(tt.body).rewrite()
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("rewrite: %x, %v\nwant %s", got, err, tt.want)
 			}
 		})
 	}
 	as := append(append(appendU32([]byte{1}, 2000), 0x7f), deep(10, opLoop, opEnd)...)
-	if _, err := (&module{}).addStops(append(appendU32([]byte{1}, uint32(len(as))), as...)); err != nil {
+	if _, err := oneFunction(as).rewrite(); err != nil {
 		t.Errorf("just within the limit: %v", err)
 	}
 }

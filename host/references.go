@@ -1,0 +1,167 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/wharf-agent/wharf/host/abi"
+)
+
+// This file checks what the sections around the code refer to, and finds the
+// functions that can be called otherwise than by name.
+
+// What a call of an imported function costs in fuel, in bytes of code. A
+// function of WASI can take long at once.
+const (
+	costImport = 4 << 10
+	costWASI   = 64 << 10
+)
+
+func importCost(i external) uint32 {
+	if i.module == abi.WASI {
+		return costWASI
+	}
+	return costImport
+}
+
+// each reads a section that is a list.
+func (w *rewriting) each(id byte, item func(r *reader)) error {
+	data, ok := w.data[id]
+	if !ok {
+		return nil
+	}
+	r := &reader{data: data}
+	for n := r.u32(); n > 0 && r.err == nil; n-- {
+		item(r)
+	}
+	if r.err == nil && r.at != len(r.data) {
+		r.err = errMalformed
+	}
+	if r.err != nil {
+		return fmt.Errorf("section %d: %w", id, r.err)
+	}
+	return nil
+}
+
+func (w *rewriting) checkElements() error { return w.each(sectionElement, w.element) }
+
+func (w *rewriting) checkGlobals() error {
+	return w.each(sectionGlobal, func(r *reader) {
+		r.bytes(2)
+		w.expression(r)
+	})
+}
+
+func (w *rewriting) checkData() error {
+	return w.each(sectionData, func(r *reader) {
+		flags := r.u32()
+		if flags == 2 {
+			r.u32()
+		}
+		if flags != 1 {
+			w.expression(r)
+		}
+		if flags > 2 {
+			r.unsupported("data with flags", byte(min(flags, 255)))
+		}
+		r.bytes(r.u32())
+	})
+}
+
+func (w *rewriting) checkExports() error {
+	for _, e := range w.exports {
+		switch {
+		case e.name == exportYield, e.name == exportDeep:
+			return fmt.Errorf("it exports %q, which is a name of the host's: build it with another", e.name)
+		case e.kind == kindGlobal && e.index >= w.space.globals:
+			return outside("global variable", e.index, w.space.globals)
+		case e.kind == kindTable && e.index >= w.space.tables:
+			return outside("table", e.index, w.space.tables)
+		case e.kind != kindFunction:
+		case e.index >= w.space.funcs:
+			return outside("function", e.index, w.space.funcs)
+		default:
+			w.space.declared[e.index] = true
+		}
+	}
+	return nil
+}
+
+func (w *rewriting) checkStart() error {
+	data, ok := w.data[sectionStart]
+	if !ok {
+		return nil
+	}
+	r := &reader{data: data}
+	if i := r.u32(); r.err == nil && i >= w.space.funcs {
+		return outside("function", i, w.space.funcs)
+	}
+	return r.err
+}
+
+// element reads one segment of elements.
+func (w *rewriting) element(r *reader) {
+	flags := r.u32()
+	if flags > 7 {
+		r.unsupported("elements with flags", byte(min(flags, 255)))
+		return
+	}
+	if flags&1 == 0 { // it is put into a table
+		if flags&2 != 0 {
+			w.below(r, w.space.tables, "table")
+		}
+		w.expression(r)
+	}
+	if flags&3 != 0 {
+		r.byte() // the kind or type of the elements
+	}
+	for n := r.u32(); n > 0 && r.err == nil; n-- {
+		if flags&4 != 0 {
+			w.expression(r)
+		} else {
+			w.refer(r)
+		}
+	}
+}
+
+// refer reads the index of a function that a table or variable refers to.
+func (w *rewriting) refer(r *reader) {
+	i := w.below(r, w.space.funcs, "function")
+	if r.err == nil {
+		w.space.declared[i], w.space.reachable[i] = true, true
+	}
+}
+
+func (w *rewriting) below(r *reader, n uint32, what string) uint32 {
+	i := r.u32()
+	if r.err == nil && i >= n {
+		r.err = outside(what, i, n)
+	}
+	return i
+}
+
+// expression reads a constant expression.
+func (w *rewriting) expression(r *reader) {
+	for r.err == nil {
+		switch op := r.byte(); op {
+		case opEnd:
+			return
+		case opGlobalGet:
+			w.below(r, w.space.globals, "global variable")
+		case opRefFunc:
+			w.refer(r)
+		case opI32Const, opI64Const, opRefNull:
+			r.number()
+		case opF32Const:
+			r.bytes(4)
+		case opF64Const:
+			r.bytes(8)
+		case opVector:
+			if r.u32() != 12 && r.err == nil {
+				r.unsupported("in an initial value an instruction", op)
+			}
+			r.bytes(16)
+		default:
+			r.unsupported("in an initial value an instruction", op)
+		}
+	}
+}
