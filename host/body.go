@@ -84,7 +84,6 @@ const (
 	markBranch                 // a branch that leaves a loop
 	markBulk                   // an instruction whose operand on top says how long it takes
 	markYield                  // looks at the clock, whatever was counted
-	markCall                   // a call of the module's own
 	markRef                    // ref.func
 )
 
@@ -93,8 +92,7 @@ type mark struct {
 	kind    markKind
 	at, end int    // what the mark stands for in the body; nothing, if it only inserts
 	loop    int    // the innermost loop around, or the one that it is about; -1 is none
-	n       uint32 // markCheck: the cost; markBranch: the blocks that are open within the loop; markCall, markRef: the function
-	level   bool   // markCall: it is counted as a level of depth
+	n       uint32 // markCheck: the cost; markBranch: the blocks that are open within the loop; markRef: the function
 }
 
 // body is a function's body.
@@ -153,6 +151,11 @@ func (f *body) read() error {
 	}
 	return f.err
 }
+
+// frame estimates what a call of the function takes on the stack, in bytes. It
+// is part of the call's cost, so that the stack cannot grow by much between two
+// checks.
+func (f *body) frame() int { return 8 * (int(f.params) + int(f.locals)) }
 
 // isControl reports whether an instruction can lead elsewhere than to the next one, or take long.
 func isControl(op byte) bool {
@@ -222,7 +225,6 @@ func (f *body) instruction() byte {
 		f.numbers(1)
 		f.called()
 		f.spend(costCall)
-		f.mark(mark{kind: markCall, at: at, end: f.at, n: indirect})
 	case opLocalGet, opLocalSet, opLocalTee:
 		f.index(uint32(f.locals)+f.params, "local variable")
 	case opGlobalGet, opGlobalSet:
@@ -335,9 +337,7 @@ func (f *body) call(at int) {
 	f.spend(costCall)
 	if f.err == nil && callee < uint32(len(f.module.imported)) {
 		f.mark(mark{kind: markCheck, at: at, end: at, n: f.module.imported[callee]})
-		return
 	}
-	f.mark(mark{kind: markCall, at: at, end: f.at, n: callee})
 }
 
 // reference reads ref.func.

@@ -32,30 +32,24 @@ func watched(ctx context.Context) context.Context {
 	return experimental.WithFunctionListenerFactory(ctx, watchers{})
 }
 
-// watchers gives the functions that were added to modules their meaning.
+// watchers listens to the function that was added to a module, and to no other.
 type watchers struct{}
 
-// NewFunctionListener listens to no other function.
 func (watchers) NewFunctionListener(f api.FunctionDefinition) experimental.FunctionListener {
-	switch {
-	case slices.Contains(f.ExportNames(), exportYield):
+	if slices.Contains(f.ExportNames(), exportYield) {
 		return experimental.FunctionListenerFunc(yield)
-	case slices.Contains(f.ExportNames(), exportDeep):
-		return experimental.FunctionListenerFunc(tooDeep)
-	default:
-		return nil
 	}
+	return nil
 }
 
 // yield ends the guest's call if it is over.
-func yield(ctx context.Context, _ api.Module, _ api.FunctionDefinition, _ []uint64, _ experimental.StackIterator) {
+func yield(ctx context.Context, m api.Module, _ api.FunctionDefinition, _ []uint64, frames experimental.StackIterator) {
 	if call, ok := ctx.Value(callKey{}).(*callContext); !ok || call.over() {
 		panic(errTimeout)
 	}
-}
-
-func tooDeep(context.Context, api.Module, api.FunctionDefinition, []uint64, experimental.StackIterator) {
-	panic(errTooDeep)
+	if stackSize(m, frames) > limitStack {
+		panic(errTooDeep)
+	}
 }
 
 // callContext is the context of guest code. Its deadline is a number, since a timer for each

@@ -21,6 +21,7 @@ const (
 	limitLog           = 64 << 10 // log: what a call logs, with its standard output and error
 	limitLogLines      = 10_000   // log, in lines
 	limitOperations    = 10_000   // operations: in one call
+	limitStack         = 12 << 20 // depth: of calls within each other, in bytes of stack; it is looked at each time the stack has doubled
 	limitTableElements = 100_000  // tables: all of a module's together
 	limitSections      = 1_000    // sections: of a module
 	limitManifest      = 128 << 10

@@ -6,8 +6,7 @@ import (
 	"github.com/wharf-agent/wharf/host/abi"
 )
 
-// This file checks what the sections around the code refer to, and finds the
-// functions that can be called otherwise than by name.
+// This file checks what the sections around the code refer to.
 
 // What a call of an imported function costs in fuel, in bytes of code. A
 // function of WASI can take long at once.
@@ -70,7 +69,7 @@ func (w *rewriting) checkData() error {
 func (w *rewriting) checkExports() error {
 	for _, e := range w.exports {
 		switch {
-		case e.name == exportYield, e.name == exportDeep:
+		case e.name == exportYield:
 			return fmt.Errorf("it exports %q, which is a name of the host's: build it with another", e.name)
 		case e.kind == kindGlobal && e.index >= w.space.globals:
 			return outside("global variable", e.index, w.space.globals)
@@ -127,7 +126,7 @@ func (w *rewriting) element(r *reader) {
 func (w *rewriting) refer(r *reader) {
 	i := w.below(r, w.space.funcs, "function")
 	if r.err == nil {
-		w.space.declared[i], w.space.reachable[i] = true, true
+		w.space.declared[i] = true
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 // while it runs. The guest counts what it does, and yields by itself: it has
 // fuel, and each function, each round of a loop and each long run of
 // instructions takes some. Out of fuel it calls the function yield, where the
-// host looks whether the call is over (interrupt.go) and else gives it more.
-// Calls that may be endless recursion count how deep they are.
+// host looks whether the call is over or its stack too large (interrupt.go) and
+// else gives it more.
 //
 // All that is added stands behind what the module has, so nothing is
 // renumbered. A table takes the place of ref.func, of which each would leave
@@ -20,27 +20,23 @@ import (
 // checked against what it had before: an invalid module must not become a
 // valid one, and no guest reaches what was added.
 
-// The exports by which the host finds the functions that were added.
-const (
-	exportYield = "wharf: yield"
-	exportDeep  = "wharf: too deep"
-)
+// exportYield is the export by which the host finds the function that was added.
+const exportYield = "wharf: yield"
 
 // space is what the code of a module can refer to.
 type space struct {
 	types, funcs, globals, tables uint32
 	imported                      []uint32 // for each imported function, what a call of it costs
 	declared                      []bool   // whether ref.func may name the function
-	reachable                     []bool   // whether it may be called through a table
 }
 
 // added is what the rewriter adds, by index.
 type added struct {
-	yield, deep uint32
-	fuel, depth uint32
-	table       uint32
-	slots       map[uint32]uint32 // functions in the table
-	order       []uint32          // of them
+	yield uint32
+	fuel  uint32
+	table uint32
+	slots map[uint32]uint32 // functions in the table
+	order []uint32          // of them
 }
 
 // slot returns the place of a function in the added table.
@@ -123,10 +119,9 @@ func (w *rewriting) measure() error {
 			return outside("type", t, s.types)
 		}
 	}
-	s.declared, s.reachable = make([]bool, s.funcs), make([]bool, s.funcs)
+	s.declared = make([]bool, s.funcs)
 	w.added = added{
-		yield: s.funcs, deep: s.funcs + 1, fuel: s.globals, depth: s.globals + 1,
-		table: s.tables, slots: map[uint32]uint32{},
+		yield: s.funcs, fuel: s.globals, table: s.tables, slots: map[uint32]uint32{},
 	}
 	return nil
 }
@@ -141,36 +136,28 @@ func (w *rewriting) code() error {
 		return errors.New("it has not one body for each of its functions: build it again")
 	}
 	imported := len(w.space.imported)
-	bodies := make([]*body, len(w.funcs))
+	pen, blocks := &writer{added: &w.added}, []block(nil)
+	out := appendU32(make([]byte, 0, len(r.data)*5/4), uint32(len(w.funcs)+1))
 	for i, t := range w.funcs {
-		f := &body{reader: reader{data: r.bytes(r.u32())}, module: &w.space, params: uint32(len(w.types[t].params))}
+		f := &body{reader: reader{data: r.bytes(r.u32())}, module: &w.space, params: uint32(len(w.types[t].params)), blocks: blocks}
 		if r.err != nil {
 			return r.err
 		}
 		if err := f.read(); err != nil {
 			return fmt.Errorf("function %d: %w", imported+i, err)
 		}
-		f.blocks, bodies[i] = nil, f
+		out = pen.append(out, f)
+		blocks = f.blocks
 	}
 	if r.at != len(r.data) {
 		return errMalformed
 	}
-	countLevels(&w.space, bodies)
-	out := appendU32(nil, uint32(len(bodies)+2))
-	pen := &writer{added: &w.added}
-	for _, f := range bodies {
-		out = pen.append(out, f)
-	}
-	w.data[sectionCode] = w.addBodies(out)
+	pen.out = append(pen.out[:0], 0) // the function yield fills up the fuel
+	pen.constant(w.fuel)
+	pen.op(opGlobalSet, w.added.fuel)
+	pen.op(opEnd)
+	w.data[sectionCode] = append(appendU32(out, uint32(len(pen.out))), pen.out...)
 	return nil
-}
-
-// addBodies appends the bodies of yield, which fills up the fuel, and deep.
-func (w *rewriting) addBodies(out []byte) []byte {
-	yield := append([]byte{0, opI32Const}, appendS32(nil, int32(w.fuel))...)
-	yield = append(appendU32(append(yield, opGlobalSet), w.added.fuel), opEnd)
-	out = append(appendU32(out, uint32(len(yield))), yield...)
-	return append(out, 3, 0, opUnreachable, opEnd)
 }
 
 // addTable adds the table for ref.func.
@@ -215,11 +202,11 @@ func (w *rewriting) assemble() []byte {
 	if len(w.funcs) > 0 {
 		w.extend(sectionType, []byte{0x60, 0, 0})
 		own := appendU32(nil, w.space.types)
-		w.extend(sectionFunction, own, own)
+		w.extend(sectionFunction, own)
 		global := func(v int) []byte { return append(appendS32([]byte{i32[0], 1, opI32Const}, int32(v)), opEnd) }
-		w.extend(sectionGlobal, global(w.fuel), global(limitDepth))
+		w.extend(sectionGlobal, global(w.fuel))
 		export := func(name string, i uint32) []byte { return appendU32(append(appendName(nil, name), kindFunction), i) }
-		w.extend(sectionExport, export(exportYield, w.added.yield), export(exportDeep, w.added.deep))
+		w.extend(sectionExport, export(exportYield, w.added.yield))
 	}
 	out := bytes.Clone(preamble)
 	add := func(id byte, data []byte) { out = append(appendU32(append(out, id), uint32(len(data))), data...) }

@@ -44,7 +44,7 @@ func (w *writer) append(out []byte, f *body) []byte {
 	w.declare()
 	from := f.code
 	if !f.inLoop && !(f.leaf && f.cost <= costCall) {
-		w.check(min(f.cost, costCheck))
+		w.check(min(f.cost, costCheck) + f.frame())
 	}
 	for _, m := range f.marks {
 		w.out = append(w.out, f.data[from:m.at]...)
@@ -94,8 +94,6 @@ func (w *writer) write(m mark) {
 		w.bulk()
 	case markYield:
 		w.op(opCall, w.added.yield)
-	case markCall:
-		w.call(m, source)
 	case markRef:
 		w.op(opI32Const)
 		w.out = appendS32(w.out, int32(w.added.slot(m.n)))
@@ -117,20 +115,20 @@ func (w *writer) constant(v int) { w.out = appendS32(append(w.out, opI32Const), 
 func (w *writer) check(cost int) {
 	w.op(opGlobalGet, w.added.fuel)
 	w.constant(units(cost))
-	w.take(w.added.fuel, w.added.yield)
+	w.take()
 }
 
-// take subtracts what lies on top from a global variable that lies below it,
-// and calls a function if less than nothing is left.
-func (w *writer) take(global, function uint32) {
+// take subtracts what lies on top from the fuel that lies below it, and yields
+// if less than nothing is left.
+func (w *writer) take() {
 	w.op(opI32Sub)
 	w.op(opLocalTee, w.spare)
-	w.op(opGlobalSet, global)
+	w.op(opGlobalSet, w.added.fuel)
 	w.op(opLocalGet, w.spare)
 	w.constant(0)
 	w.op(opI32LtS)
 	w.out = append(w.out, opIf, blockEmpty)
-	w.op(opCall, function)
+	w.op(opCall, w.added.yield)
 	w.op(opEnd)
 }
 
@@ -143,7 +141,7 @@ func (w *writer) bulk() {
 	w.op(opI32ShrU)
 	w.constant(1)
 	w.op(opI32Add)
-	w.take(w.added.fuel, w.added.yield)
+	w.take()
 }
 
 // loop writes a loop's header.
@@ -188,22 +186,6 @@ func (w *writer) branch(m mark, source []byte) {
 		}
 		w.out = appendU32(w.out, depth)
 	}
-}
-
-// call writes a call, and counts it as a level if it may be one of endless recursion.
-func (w *writer) call(m mark, source []byte) {
-	if !m.level {
-		w.out = append(w.out, source...)
-		return
-	}
-	w.op(opGlobalGet, w.added.depth)
-	w.constant(1)
-	w.take(w.added.depth, w.added.deep)
-	w.out = append(w.out, source...)
-	w.op(opGlobalGet, w.added.depth)
-	w.constant(1)
-	w.op(opI32Add)
-	w.op(opGlobalSet, w.added.depth)
 }
 
 // appendS32 appends a signed LEB128 number.
