@@ -231,15 +231,25 @@ func BenchmarkLateness(b *testing.B) {
 			s := joinSpin(b, spin)
 			var late []time.Duration
 			for b.Loop() {
-				begin := time.Now()
-				if got := ask(b, s, "x"); got != spinLate {
-					b.Fatal(got)
-				}
-				late = append(late, time.Since(begin)-50*time.Millisecond)
+				late = append(late, lateness(b, s))
 			}
 			slices.Sort(late)
 			b.ReportMetric(float64(late[len(late)/2].Microseconds())/1000, "ms-median")
 			b.ReportMetric(float64(late[(len(late)*99-1)/100].Microseconds())/1000, "ms-p99")
 		})
 	}
+}
+
+// lateness calls the hook in an instance of its own.
+func lateness(b *testing.B, s *Session) time.Duration {
+	const limit = 50 * time.Millisecond
+	x, err := s.extension.instantiate(b.Context(), s.cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	begin := time.Now()
+	if _, err := x.invoke(b.Context(), "before_execute_tool", limit, []byte("x")); err == nil || "error: "+err.Error() != spinLate {
+		b.Fatal(err)
+	}
+	return time.Since(begin) - limit
 }
