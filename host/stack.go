@@ -17,37 +17,33 @@ import (
 // that a listener gets is a part. Where that is not so, as in wazero's
 // interpreter, the stack is as large as wazero lets it be.
 
-// stackPlace is where a running call's stack is, seen from its iterator.
-type stackPlace struct {
-	iterator reflect.Type
-	offset   int // of the slice
-	known    bool
-}
-
-var (
-	placeOnce sync.Once
-	place     stackPlace
-)
+// stackPlaces says for each type of iterator, one for each of wazero's engines,
+// how far from it the slice is; none is 0.
+var stackPlaces sync.Map
 
 // stackSize returns the size of the stack that the call has now; 0 is unknown.
 func stackSize(m api.Module, frames experimental.StackIterator) int {
-	placeOnce.Do(func() { place = findStack(reflect.TypeOf(m.ExportedFunction(exportYield))) })
-	v := reflect.ValueOf(frames)
-	if !place.known || v.Type() != place.iterator {
+	iterator := reflect.ValueOf(frames)
+	place, known := stackPlaces.Load(iterator.Type())
+	if !known {
+		place = stackPlace(reflect.TypeOf(m.ExportedFunction(exportYield)), iterator.Type())
+		stackPlaces.Store(iterator.Type(), place)
+	}
+	if place.(int) == 0 {
 		return 0
 	}
-	return len(*(*[]byte)(unsafe.Add(v.UnsafePointer(), place.offset)))
+	return len(*(*[]byte)(unsafe.Add(iterator.UnsafePointer(), place.(int))))
 }
 
-// findStack looks for the two in the type of wazero's functions.
-func findStack(function reflect.Type) stackPlace {
+// stackPlace looks for both in the type of wazero's functions.
+func stackPlace(function, iterator reflect.Type) int {
 	if function.Kind() != reflect.Pointer || function.Elem().Kind() != reflect.Struct {
-		return stackPlace{}
+		return 0
 	}
 	stack, ok1 := function.Elem().FieldByName("stack")
-	iterator, ok2 := function.Elem().FieldByName("stackIteratorImpl")
-	if !ok1 || !ok2 || stack.Type != reflect.TypeFor[[]byte]() {
-		return stackPlace{}
+	part, ok2 := function.Elem().FieldByName("stackIteratorImpl")
+	if !ok1 || !ok2 || stack.Type != reflect.TypeFor[[]byte]() || reflect.PointerTo(part.Type) != iterator {
+		return 0
 	}
-	return stackPlace{reflect.PointerTo(iterator.Type), int(stack.Offset) - int(iterator.Offset), true}
+	return int(stack.Offset) - int(part.Offset)
 }
