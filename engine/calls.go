@@ -84,7 +84,7 @@ func (t *turn) dispatch(ctx context.Context, by string, call session.Call) (tool
 		bad.Content = "an extension replaced the arguments, and the call was not run: " + bad.Content
 		return *bad, nil
 	}
-	result, err := t.body(ctx, target, asked, judged.Result)
+	result, err := t.body(ctx, target, asked, judged.Result, by != "")
 	if err != nil {
 		return result, err
 	}
@@ -128,7 +128,7 @@ func (t *turn) deny(by string, call session.Call, reason string) tool.Result {
 }
 
 // body runs the tool itself, or takes the answer that a hook gave in its place.
-func (t *turn) body(ctx context.Context, target tool.Tool, call hook.Call, instead *hook.Result) (tool.Result, error) {
+func (t *turn) body(ctx context.Context, target tool.Tool, call hook.Call, instead *hook.Result, program bool) (tool.Result, error) {
 	if instead != nil {
 		return tool.Result{Content: instead.Content, IsError: instead.IsError}, nil
 	}
@@ -141,7 +141,7 @@ func (t *turn) body(ctx context.Context, target tool.Tool, call hook.Call, inste
 	}
 	callCtx, cancel := context.WithTimeoutCause(ctx, limit, errToolTimeout)
 	defer cancel()
-	result, err := target.Run(callCtx, tool.Call{ID: session.CallID(call.ID), Name: call.Tool, Arguments: call.Arguments})
+	result, err := target.Run(callCtx, tool.Call{ID: session.CallID(call.ID), Name: call.Tool, Arguments: call.Arguments, Program: program})
 	switch {
 	case ctx.Err() != nil:
 		text := "the turn was cancelled while the call ran; it may have had an effect"

@@ -2,9 +2,13 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
+	"github.com/wharf-agent/wharf/engine/provider"
 	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/engine/tool"
 )
@@ -76,3 +80,92 @@ func (e *Engine) Info() Info {
 
 // Messages returns what the model gets to see. The caller must not change it.
 func (e *Engine) Messages() []session.Message { return e.cfg.Log.Messages() }
+
+// Tokens returns how many tokens an extension has spent in the session.
+func (e *Engine) Tokens(extension string) int64 { return e.cfg.Log.Tokens(extension) }
+
+// Completion is a question that an extension asks the model.
+type Completion struct {
+	By        string // the extension
+	CallID    session.CallID
+	Prompt    string
+	MaxTokens int64 // of the answer
+	Reserved  int64 // tokens to count until it is known how many there were
+}
+
+// Answer is what the model said.
+type Answer struct {
+	Text  string
+	Usage session.Usage
+}
+
+// Complete asks the model one question of an extension's, beside the session's
+// messages, in the course of the turn. Question and answer are in the log, and
+// count in the turn's usage.
+func (e *Engine) Complete(ctx context.Context, c Completion) (Answer, error) {
+	t := e.running.Load()
+	if t == nil {
+		return Answer{}, errNoTurn
+	}
+	header := session.Header{Model: e.header.Model}
+	var err error
+	if header.Parameters, err = limitTokens(e.header.Parameters, c.MaxTokens); err != nil {
+		return Answer{}, err
+	}
+	err = t.record(session.ExtensionAsked{
+		Extension: c.By, CallID: c.CallID, Model: header.Model, Parameters: header.Parameters, Prompt: c.Prompt, Reserved: c.Reserved,
+	})
+	if err == nil {
+		err = t.cfg.Log.Flush() // the intent is on record before the effect
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	answered := session.ExtensionAnswered{Extension: c.By, CallID: c.CallID}
+	failure := t.collect(ctx, provider.Request{Header: header, Messages: []session.Message{{Role: session.User, Content: c.Prompt}}}, &answered)
+	if failure != nil {
+		answered.Error = strings.ToValidUTF8(failure.Error(), "�")
+	}
+	answered.Tokens = answered.Usage.InputTokens + answered.Usage.OutputTokens
+	if answered.Tokens == 0 {
+		answered.Tokens = c.Reserved // the server did not say: in doubt all of it
+	}
+	t.usage = t.usage.Add(answered.Usage)
+	return Answer{Text: answered.Text, Usage: answered.Usage}, errors.Join(failure, t.record(answered))
+}
+
+// collect gathers an answer, or what there was of it.
+func (t *turn) collect(ctx context.Context, req provider.Request, into *session.ExtensionAnswered) error {
+	var text strings.Builder
+	defer func() { into.Text = text.String() }()
+	for delta, err := range t.cfg.Provider.Stream(ctx, req) {
+		if err != nil {
+			return err
+		}
+		text.WriteString(delta.Text)
+		if delta.Usage != nil {
+			into.Usage = *delta.Usage
+		}
+		if delta.Finish != "" {
+			into.FinishReason = delta.Finish
+		}
+	}
+	return nil
+}
+
+// limitTokens returns the parameters with a limit on the answer, under the name
+// that they use for it already.
+func limitTokens(parameters json.RawMessage, limit int64) (json.RawMessage, error) {
+	fields := map[string]json.RawMessage{}
+	if len(parameters) > 0 {
+		if err := json.Unmarshal(parameters, &fields); err != nil {
+			return nil, fmt.Errorf("the model's parameters: %w", err)
+		}
+	}
+	name := "max_tokens"
+	if _, newer := fields["max_completion_tokens"]; newer {
+		name = "max_completion_tokens"
+	}
+	fields[name] = json.RawMessage(strconv.FormatInt(limit, 10))
+	return json.Marshal(fields)
+}

@@ -19,6 +19,7 @@ import (
 type instance struct {
 	extension *Extension
 	session   SessionConfig
+	slot      chan struct{} // of the session, if this is its one instance; else nil
 	module    api.Module
 	alloc     api.Function
 	handlers  map[string]api.Function // by export
@@ -27,6 +28,8 @@ type instance struct {
 	running    callContext // or the last call
 	response   []byte      // of the last host operation, for read
 	operations int
+	events     int // emitted
+	using      use
 	log        guestLog
 }
 
@@ -81,7 +84,7 @@ func (x *instance) close() {
 // guest's memory: copy it before the next call. Whether the instance is still
 // good is for usable to say.
 func (x *instance) invoke(ctx context.Context, export string, limit time.Duration, payload []byte) ([]byte, error) {
-	x.operations, x.response = 0, nil
+	x.operations, x.events, x.response = 0, 0, nil
 	x.log.begin()
 	var result uint64
 	err := x.under(ctx, limit, func(ctx context.Context) (err error) {

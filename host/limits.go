@@ -27,6 +27,13 @@ const (
 	limitManifest      = 128 << 10
 	maxErrorText       = 1_000 // what an error quotes of a guest
 	maxTimeout         = 10 * time.Minute
+
+	limitRead    = 512 << 10 // read: of a file, in one call
+	limitWritten = 64 << 20  // written: by an extension in a session
+	limitEntries = 10_000    // entries: of a folder
+	limitEmitted = 64 << 10  // emitted: the data of one event
+	limitEvents  = 100       // events: in one call
+	limitTarget  = 2 << 10   // what the audit keeps of a call's arguments
 )
 
 // The limit code, of one function: compiling cannot be cut short, and takes

@@ -102,7 +102,10 @@ func ParseManifest(text string) (*Manifest, error) {
 		Name: f.Name, Version: f.Version, Description: f.Description, License: f.License,
 		ABI: f.ABI, Guard: f.Role == "guard", Hooks: map[hook.Point]hook.Handling{},
 	}}
-	if unknown := meta.Undecoded(); len(unknown) > 0 {
+	// Package capability is strict about its own tables, of which the library
+	// does not know whether they were read.
+	unknown := slices.DeleteFunc(meta.Undecoded(), func(k toml.Key) bool { return k[0] == "capabilities" })
+	if len(unknown) > 0 {
 		return nil, p.unknownKey(unknown[0])
 	}
 	for _, step := range []func(*file) error{p.head, p.hooks, p.tools, p.reach} {

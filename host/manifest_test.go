@@ -87,6 +87,34 @@ func TestParseManifest(t *testing.T) {
 	}
 }
 
+// Each capability of the grammar can be asked for, and what is unknown in one is
+// an error of that.
+func TestManifestCapabilities(t *testing.T) {
+	head := "name = \"a\"\nversion = \"1\"\nabi = 1\n[capabilities]\n"
+	asked := `http = ["GET https://api.example.com/v1/*"]
+secrets = [{ name = "EXAMPLE_TOKEN", host = "api.example.com", header = "Authorization", format = "Bearer {}" }]
+fs = [{ path = "notes", mode = "read" }, { path = "out", mode = "write" }]
+kv = "1MiB"
+exec = ["gofmt *"]
+tools = ["read_file", "grep"]
+session = "read"
+llm = { tokens = 20000 }
+env = ["LANG"]
+events = true
+approve = true`
+	m, err := ParseManifest(head + asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Capabilities.String(); got != asked {
+		t.Errorf("it asks for\n%s\nwant\n%s", got, asked)
+	}
+	_, err = ParseManifest(head + `fs = [{ path = "notes", mode = "read", deep = "yes" }]`)
+	if want := `manifest line 5: capability fs: unknown key "deep", or no string in it`; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
 func TestManifestDefaults(t *testing.T) {
 	m, err := ParseManifest("name = \"a\"\nversion = \"1\"\nabi = 1\n[hooks.before_execute_tool]\n[hooks.on_stream]\non_failure = \"deny\"\n" +
 		"[limits]\nmemory = \"1GiB\"\n[[tools]]\nname = \"t\"\ndescription = \"d\"\ninput_schema = '{\"type\":\"object\"}'\n")

@@ -17,12 +17,16 @@ import (
 
 // operation is something that the host does for a guest.
 type operation struct {
-	name string
-	run  func(ctx context.Context, x *instance, request []byte) ([]byte, error)
+	name   string
+	judged bool
+	run    func(ctx context.Context, x *instance, request []byte) ([]byte, error)
 }
 
 // operations is every operation there is.
-var operations = byName(configGet, kvGet, kvSet, kvDelete, kvList)
+var operations = byName(
+	configGet, kvGet, kvSet, kvDelete, kvList, envGet, eventEmit, sessionInfo, sessionMessages,
+	toolCall, execRun, llmComplete, fsRead, fsList, fsStat, fsWrite,
+)
 
 // Operations lists the operations that a guest can call, sorted.
 func Operations() []string { return sortedKeys(operations) }
@@ -47,7 +51,7 @@ func define[In, Out any](name string, need func(In) (capability.Need, error),
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errBadRequest, err)
 		}
-		if err := x.permit(name, want); err != nil {
+		if err := x.permit(want); err != nil {
 			return nil, err
 		}
 		out, err := do(ctx, x, in)
@@ -56,19 +60,50 @@ func define[In, Out any](name string, need func(In) (capability.Need, error),
 		}
 		return encode(out)
 	}
-	return operation{name, run}
+	return operation{name: name, run: run}
+}
+
+// judged makes an operation one that the engine judges like a call of the
+// model's: each use has a number, by which the hooks know it too.
+func judged(op operation) operation {
+	op.judged = true
+	return op
+}
+
+// use is the operation that an instance is in the midst of.
+type use struct {
+	operation string
+	target    string
+	call      session.CallID // empty unless the operation is judged
+}
+
+func (x *instance) begin(op operation) {
+	x.using = use{operation: op.name}
+	if op.judged {
+		x.using.call = session.CallID(fmt.Sprintf("%s/%d", x.extension.Manifest.Name, x.session.calls.Add(1)))
+	}
 }
 
 // permit checks a need and writes the audit of it.
-func (x *instance) permit(name string, want capability.Need) error {
+func (x *instance) permit(want capability.Need) error {
 	refused := x.extension.Granted.Allow(want)
 	if want.Key == "" {
 		return refused
 	}
-	err := x.session.Record(session.ExtensionUsed{
-		Extension: x.extension.Manifest.Name, Operation: name, Target: want.Target, Allowed: refused == nil,
-	})
-	return errors.Join(refused, err)
+	x.using.target = want.Target
+	return errors.Join(refused, x.audit(refused))
+}
+
+// audit records the use, or its refusal.
+func (x *instance) audit(refused error) error {
+	event := session.ExtensionUsed{
+		Extension: x.extension.Manifest.Name, Digest: x.extension.Digest, Operation: x.using.operation,
+		Target: x.using.target, CallID: x.using.call, Allowed: refused == nil,
+	}
+	if refused != nil {
+		event.Reason = oneLine(refused)
+	}
+	return x.session.Record(event)
 }
 
 // operate runs the operation that a guest names and keeps its response.
@@ -85,9 +120,10 @@ func (x *instance) operate(ctx context.Context, name, request []byte) abi.Status
 	case !known:
 		return x.respondError(abi.UnknownOperation, fmt.Sprintf("unknown operation %.64q: this host has %s", name, strings.Join(Operations(), ", ")))
 	}
+	x.begin(op)
 	response, err := op.run(ctx, x, request)
 	if err != nil {
-		return x.respondError(statusOf(err), op.name+": "+oneLine(err))
+		return x.respondFailure(op.name, err)
 	}
 	x.response = response
 	return abi.OK
@@ -104,6 +140,16 @@ func statusOf(err error) abi.Status {
 	default:
 		return abi.Failed
 	}
+}
+
+// respondFailure makes the response of an operation that was tried.
+func (x *instance) respondFailure(name string, err error) abi.Status {
+	message := name + ": " + oneLine(err)
+	if errors.Is(err, errDenied) {
+		x.response, _ = json.Marshal(abi.ErrorResponse{Code: abi.Denied, Message: message}) // two strings always encode
+		return abi.NotGranted
+	}
+	return x.respondError(statusOf(err), message)
 }
 
 // respondError makes the response of an operation that did not work.

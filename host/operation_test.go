@@ -63,7 +63,7 @@ func TestConfigGet(t *testing.T) {
 func TestOperationsThatDoNotRun(t *testing.T) {
 	s, _ := join(t, "guest", strings.ReplaceAll(guestManifest, "200ms", "10s"), Options{})
 	tests := []struct{ name, payload, want string }{
-		{"an unknown one", "chttp.fetch\n{}", `5{"code":"UNKNOWN_OPERATION","message":"unknown operation \"http.fetch\": this host has config.get, kv.delete, kv.get, kv.list, kv.set"}`},
+		{"an unknown one", "cno.such\n{}", `5{"code":"UNKNOWN_OPERATION","message":"unknown operation \"no.such\": this host has ` + strings.Join(Operations(), ", ") + `"}`},
 		{"one too many", "sconfig.get\n{\"key\":\"a\"}", `4{"code":"OVER_LIMIT","message":"over the limit operations: 10000 in one call"}`},
 		{"a name outside the memory", "k", `{"code":"BAD_REQUEST","message":"the operation's name or request is outside the guest's memory"}`},
 		{"a large request", "cconfig.get\n" + strings.Repeat(" ", 1<<20+1), `4{"code":"OVER_LIMIT","message":"the request has 1048577 bytes: that is over the limit output, 1048576"}`},

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/engine/sandbox"
 	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/engine/tool"
 )
@@ -14,15 +16,18 @@ import (
 // Session is an extension's part in one session of the engine. It is the
 // session's hook, and gives its tools. Call is called by one goroutine at a
 // time, as the engine does; tools may run beside it. Calls into its one
-// instance wait for each other.
+// instance wait for each other; one that is made in the course of another is
+// refused.
 type Session struct {
 	extension *Extension
 	cfg       SessionConfig
-	slot      chan struct{} // held by whoever uses instance or closed
-	instance  *instance     // nil until a call needs it
-	closed    bool
+	slot      chan struct{}  // held by whoever uses instance
+	instance  *instance      // nil until a call needs it
 	answer    []byte         // of the last Call
 	calls     sync.WaitGroup // tool calls with an instance of their own
+
+	mu     sync.Mutex
+	closed bool
 }
 
 var _ hook.Hook = (*Session)(nil)
@@ -33,6 +38,17 @@ type SessionConfig struct {
 	// Record writes an event to the session's log, and must be safe for
 	// concurrent use; its error fails the guest's call. Nil drops events.
 	Record func(session.Event) error
+	Gate   Gate                             // to the engine; nil makes the operations that need it fail
+	Root   *sandbox.Root                    // the workspace, for fs; nil makes those operations fail
+	Env    func(name string) (string, bool) // the environment, for env.get; nil has no variables
+
+	*account // what the instances of an extension have used in the session
+}
+
+// account is what a session counts. It is safe for concurrent use.
+type account struct {
+	calls   atomic.Int64 // that were numbered
+	written atomic.Int64 // bytes in files
 }
 
 // Session joins a session. A first instance is made now, so that an extension
@@ -42,13 +58,14 @@ func (e *Extension) Session(ctx context.Context, cfg SessionConfig) (*Session, e
 	if cfg.Record == nil {
 		cfg.Record = func(session.Event) error { return nil }
 	}
+	cfg.account = &account{}
 	s := &Session{extension: e, cfg: cfg, slot: make(chan struct{}, 1)}
 	x, err := e.instantiate(ctx, cfg)
 	if err != nil {
 		return nil, &LoadError{Name: e.Manifest.Name, Manifest: e.Manifest, Err: err}
 	}
 	if e.sharesInstance() {
-		s.instance = x
+		s.instance, x.slot = x, s.slot
 	} else {
 		x.close() // each call makes its own
 	}
@@ -69,7 +86,9 @@ func (e *Extension) sharesInstance() bool {
 // fail.
 func (s *Session) Close() {
 	s.slot <- struct{}{}
+	s.mu.Lock()
 	s.closed = true
+	s.mu.Unlock()
 	if s.instance != nil {
 		s.instance.close()
 	}
@@ -125,13 +144,14 @@ func (s *Session) within(ctx context.Context, limit time.Duration, use func(time
 		return err
 	}
 	defer func() { <-s.slot }()
-	if s.closed {
+	if s.isClosed() {
 		return errClosed
 	}
 	if !s.instance.usable() { // the last call broke it
 		if s.instance, err = s.extension.instantiate(ctx, s.cfg); err != nil {
 			return err
 		}
+		s.instance.slot = s.slot
 	}
 	return use(limit, s.instance)
 }
@@ -141,6 +161,9 @@ func (s *Session) acquire(ctx context.Context, limit time.Duration) (time.Durati
 	case s.slot <- struct{}{}:
 		return limit, nil
 	default:
+	}
+	if holds(ctx, s.slot) {
+		return 0, errBusy
 	}
 	begin := time.Now()
 	timer := time.NewTimer(limit)
@@ -157,8 +180,8 @@ func (s *Session) acquire(ctx context.Context, limit time.Duration) (time.Durati
 
 // alone runs use on an instance that is made for it.
 func (s *Session) alone(ctx context.Context, use func(*instance) error) error {
-	if err := s.enter(ctx); err != nil {
-		return err
+	if !s.enter() {
+		return errClosed
 	}
 	defer s.calls.Done()
 	x, err := s.extension.instantiate(ctx, s.cfg)
@@ -169,17 +192,50 @@ func (s *Session) alone(ctx context.Context, use func(*instance) error) error {
 	return use(x)
 }
 
-// enter counts a call that Close waits for.
-func (s *Session) enter(ctx context.Context) error {
-	select {
-	case s.slot <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// enter counts a call that Close waits for. It reports whether the session is
+// still open.
+func (s *Session) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.calls.Add(1)
 	}
-	defer func() { <-s.slot }()
-	if s.closed {
-		return errClosed
+	return !s.closed
+}
+
+func (s *Session) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+var errBusy = errors.New("it is busy: this happens in the course of a call of its own")
+
+// holding marks a context as within a call that holds a slot.
+type holding struct {
+	slot  chan struct{}
+	outer *holding
+}
+
+type holdingKey struct{}
+
+// outward returns the context of what a guest has the engine do: what comes
+// round to the guest's own instance must not wait for it.
+func (x *instance) outward(ctx context.Context) context.Context {
+	if x.slot == nil {
+		return ctx
 	}
-	s.calls.Add(1)
-	return nil
+	outer, _ := ctx.Value(holdingKey{}).(*holding)
+	return context.WithValue(ctx, holdingKey{}, &holding{x.slot, outer})
+}
+
+// holds reports whether ctx is within a call that holds slot.
+func holds(ctx context.Context, slot chan struct{}) bool {
+	h, _ := ctx.Value(holdingKey{}).(*holding)
+	for ; h != nil; h = h.outer {
+		if h.slot == slot {
+			return true
+		}
+	}
+	return false
 }

@@ -137,7 +137,7 @@ func decodeAny(line []byte) (Record, error) {
 
 func ignorable(e Event) bool {
 	switch e.(type) {
-	case ExtensionLogged, Unknown:
+	case ExtensionLogged, ExtensionEmitted, Unknown:
 		return true
 	}
 	return false
@@ -162,6 +162,9 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"sandbox.refused":       decodeAs[SandboxRefused],
 	"extension.used":        decodeAs[ExtensionUsed],
 	"extension.logged":      decodeAs[ExtensionLogged],
+	"extension.emitted":     decodeAs[ExtensionEmitted],
+	"extension.asked":       decodeAs[ExtensionAsked],
+	"extension.answered":    decodeAs[ExtensionAnswered],
 	"extension.quarantined": decodeAs[ExtensionQuarantined],
 }
 

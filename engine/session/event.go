@@ -205,12 +205,45 @@ type SandboxRefused struct {
 	Reason string `json:"reason"`
 }
 
-// ExtensionUsed is the audit of one host operation, granted or not.
+// ExtensionUsed is the audit of one host operation, granted or not. What the
+// engine then refuses, of an operation that was granted, is a second one.
 type ExtensionUsed struct {
 	Extension string `json:"extension"`
+	Digest    string `json:"digest,omitempty"` // SHA-256 of the extension's file
 	Operation string `json:"operation"`
 	Target    string `json:"target,omitempty"`
+	CallID    CallID `json:"call_id,omitempty"` // of what is judged like a call of the model's
 	Allowed   bool   `json:"allowed"`
+	Reason    string `json:"reason,omitempty"` // of a refusal
+}
+
+// ExtensionEmitted is an event of an extension's own. Readers may ignore it.
+type ExtensionEmitted struct {
+	Extension string          `json:"extension"`
+	Name      string          `json:"name"`
+	Data      json.RawMessage `json:"data"`
+}
+
+// ExtensionAsked is a request to a model that an extension is about to make:
+// one message in the user's role, without tools or a system text.
+type ExtensionAsked struct {
+	Extension  string          `json:"extension"`
+	CallID     CallID          `json:"call_id"`
+	Model      string          `json:"model"`
+	Parameters json.RawMessage `json:"parameters,omitempty"` // a JSON object
+	Prompt     string          `json:"prompt"`
+	Reserved   int64           `json:"reserved"` // tokens that count as spent until it is answered
+}
+
+// ExtensionAnswered is what became of that request.
+type ExtensionAnswered struct {
+	Extension    string `json:"extension"`
+	CallID       CallID `json:"call_id"`
+	Text         string `json:"text,omitempty"`
+	FinishReason string `json:"finish_reason,omitempty"`
+	Usage        Usage  `json:"usage"`
+	Tokens       int64  `json:"tokens"` // what counts against the grant
+	Error        string `json:"error,omitempty"`
 }
 
 // ExtensionLogged is a line that an extension logged. Readers may ignore it.
@@ -254,5 +287,8 @@ func (HookFailed) kind() string           { return "hook.failed" }
 func (SandboxRefused) kind() string       { return "sandbox.refused" }
 func (ExtensionUsed) kind() string        { return "extension.used" }
 func (ExtensionLogged) kind() string      { return "extension.logged" }
+func (ExtensionEmitted) kind() string     { return "extension.emitted" }
+func (ExtensionAsked) kind() string       { return "extension.asked" }
+func (ExtensionAnswered) kind() string    { return "extension.answered" }
 func (ExtensionQuarantined) kind() string { return "extension.quarantined" }
 func (u Unknown) kind() string            { return u.Type }

@@ -76,6 +76,14 @@ func (l *Log) Extensions() []string {
 	return slices.Sorted(maps.Keys(l.state.extensions))
 }
 
+// Tokens returns how many tokens of models an extension has spent, with those
+// that are reserved for a request that was not answered.
+func (l *Log) Tokens(extension string) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.tokens[extension]
+}
+
 // StepOpen reports whether a step has started and not ended.
 func (l *Log) StepOpen() bool {
 	l.mu.Lock()

@@ -43,6 +43,16 @@ var everyKind = []Event{
 	StepEnded{Turn: 1, Step: 1},
 	TurnEnded{Turn: 1, Reason: Cancelled, Usage: Usage{InputTokens: 300, OutputTokens: 20}, Steps: 1, Error: "ended by the signal interrupt"},
 	Repaired{What: "cut off a torn last line of 12 bytes"},
+	ExtensionUsed{
+		Extension: "style", Digest: "3cae68efb8b282cdcd56bd3dede073809aed699c53f95923e04189f1f853d40d", Operation: "tool.call", Target: `grep {"pattern":"x"}`,
+		CallID: "style/1", Reason: "denied by extension \"guard\"",
+	},
+	ExtensionEmitted{Extension: "style", Name: "looked", Data: json.RawMessage(`{"files":3}`)},
+	ExtensionAsked{
+		Extension: "style", CallID: "style/2", Model: "some-model", Parameters: json.RawMessage(`{"max_tokens":200}`),
+		Prompt: "Is this polite?", Reserved: 205,
+	},
+	ExtensionAnswered{Extension: "style", CallID: "style/2", Text: "Yes.", FinishReason: "stop", Usage: Usage{InputTokens: 6, OutputTokens: 2}, Tokens: 8},
 }
 
 func testStore(t testing.TB) *Store {
@@ -488,5 +498,43 @@ func BenchmarkAppend(b *testing.B) {
 		if _, err := log.Append(ExtensionLogged{Extension: "x", Level: "info", Text: "a line of an extension"}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Tokens are counted from the log: what was reserved counts until it is known
+// what was spent, and for good if a crash came between.
+func TestTokensOfAnExtension(t *testing.T) {
+	store := testStore(t)
+	log, err := store.Create("/home/u/calc", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := []struct {
+		event Event
+		want  int64
+	}{
+		{ExtensionAsked{Extension: "style", CallID: "style/1", Reserved: 100}, 100},
+		{ExtensionAnswered{Extension: "style", CallID: "style/1", Tokens: 7}, 7},
+		{ExtensionAsked{Extension: "other", CallID: "other/1", Reserved: 50}, 7},
+		{ExtensionAsked{Extension: "style", CallID: "style/2", Reserved: 20}, 27},
+	}
+	for _, s := range steps {
+		if _, err := log.Append(s.event); err != nil {
+			t.Fatal(err)
+		}
+		if got := log.Tokens("style"); got != s.want {
+			t.Errorf("after %+v: %d tokens; want %d", s.event, got, s.want)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := store.Resume(log.ID(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if got := again.Tokens("style"); got != 27 {
+		t.Errorf("after a crash: %d tokens; want 27", got)
 	}
 }

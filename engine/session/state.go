@@ -9,7 +9,9 @@ type state struct {
 	step        int // the open step, or 0
 	steps       int // steps so far in the open turn
 	pending     []pendingCall
-	extensions  map[string]bool // those that had a part
+	extensions  map[string]bool  // those that had a part
+	tokens      map[string]int64 // of models, spent or reserved, by extension
+	reserved    map[CallID]int64 // of them, for requests that wait for their answers
 }
 
 type pendingCall struct {
@@ -58,6 +60,14 @@ func (s *state) add(r Record) error {
 		s.met(e.Extension)
 	case ExtensionLogged:
 		s.met(e.Extension)
+	case ExtensionEmitted:
+		s.met(e.Extension)
+	case ExtensionAsked:
+		s.spend(e.Extension, e.Reserved)
+		s.reserved[e.CallID] = e.Reserved
+	case ExtensionAnswered:
+		s.spend(e.Extension, e.Tokens-s.reserved[e.CallID])
+		delete(s.reserved, e.CallID)
 	}
 	if r.Seq == 0 {
 		if _, ok := r.Event.(Started); !ok {
@@ -73,6 +83,15 @@ func (s *state) met(extension string) {
 		s.extensions = map[string]bool{}
 	}
 	s.extensions[extension] = true
+}
+
+// spend counts tokens of an extension.
+func (s *state) spend(extension string, tokens int64) {
+	s.met(extension)
+	if s.tokens == nil {
+		s.tokens, s.reserved = map[string]int64{}, map[CallID]int64{}
+	}
+	s.tokens[extension] += tokens
 }
 
 func (s *state) startTurn(e TurnStarted) error {

@@ -41,6 +41,7 @@ type Call struct {
 	ID        session.CallID
 	Name      string
 	Arguments json.RawMessage
+	Program   bool // a program asks, not a model: it wants Structured too
 }
 
 // Result is what the model gets to read.
@@ -48,7 +49,7 @@ type Result struct {
 	Content    string
 	IsError    bool
 	Code       Code   // set only where one of the codes applies
-	Structured string // the same as JSON for programs, if the tool has it; the model never sees it
+	Structured string // the same as JSON, for a program that asks, if the tool has it; a model never sees it
 }
 
 // Code names the kind of an error result.

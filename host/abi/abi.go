@@ -42,6 +42,10 @@ const (
 	UnknownOperation Status = 5
 )
 
+// Denied is the code, in the place of NOT_GRANTED, of what was granted and then
+// refused by another extension, the permission rules or the sandbox.
+const Denied = "DENIED"
+
 // Code returns the word that stands for s in an [ErrorResponse].
 func (s Status) Code() string {
 	switch s {

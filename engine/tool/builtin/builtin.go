@@ -30,7 +30,7 @@ type Runner interface {
 func Tools(root *sandbox.Root, box Runner) []tool.Tool {
 	f := &files{root: root, seen: map[string]digest{}}
 	return []tool.Tool{
-		f.readFile(), f.writeFile(), f.editFile(), f.listDir(), f.findFiles(), f.grep(), execTool(box),
+		f.readFile(), f.writeFile(), f.editFile(), f.listDir(), f.findFiles(), f.grep(), newExec(box),
 	}
 }
 
@@ -43,14 +43,22 @@ type function[A any] struct {
 func (f function[A]) Spec() tool.Spec { return f.spec }
 
 func (f function[A]) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
-	var args A
+	args, bad := decode[A](call)
+	if bad != nil {
+		return *bad, nil
+	}
+	return f.run(ctx, args)
+}
+
+// decode reads a call's arguments, or says why they do not fit.
+func decode[A any](call tool.Call) (args A, bad *tool.Result) {
 	if err := json.Unmarshal(call.Arguments, &args); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // a schema's integer may be written 1.0
 			err = fmt.Errorf("%q: got %s, want %s", wrong.Field, wrong.Value, wrong.Type)
 		}
-		return tool.Result{Content: fmt.Sprintf("the arguments of %s do not fit: %v", call.Name, err), IsError: true, Code: tool.InvalidArgs}, nil
+		bad = &tool.Result{Content: fmt.Sprintf("the arguments of %s do not fit: %v", call.Name, err), IsError: true, Code: tool.InvalidArgs}
 	}
-	return f.run(ctx, args)
+	return args, bad
 }
 
 // define makes a tool. schema is its input schema's properties and what else

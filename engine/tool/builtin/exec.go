@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,33 +28,14 @@ type execArgs struct {
 	Dir     string `json:"dir"`
 }
 
-func execTool(box Runner) tool.Tool {
-	run := func(ctx context.Context, a execArgs) (tool.Result, error) {
-		limit := execDefault
-		if a.Timeout > 0 {
-			limit = time.Duration(a.Timeout) * time.Second
-		}
-		var out headTail
-		r, err := box.Run(ctx, sandbox.Command{
-			Line: a.Command, Dir: a.Dir, Stdout: &out, Stderr: &out, Timeout: limit,
-		})
-		switch {
-		case errors.Is(err, sandbox.ErrUnavailable):
-			return tool.Result{Content: err.Error(), IsError: true, Code: tool.SandboxUnavailable}, nil
-		case err != nil:
-			return tool.Result{}, err
-		case r.TimedOut:
-			return tool.Result{
-				Content: out.String() + fmt.Sprintf("[Ended after the %v time limit; sandbox: %s]", limit, r.Rung),
-				IsError: true, Code: tool.TimedOut,
-			}, nil
-		}
-		return tool.Result{
-			Content: out.String() + fmt.Sprintf("[exit status %d; sandbox: %s]", r.ExitCode, r.Rung),
-			IsError: r.ExitCode != 0,
-		}, nil
-	}
-	return define("exec",
+// execTool runs commands. Its function has the spec alone.
+type execTool struct {
+	function[execArgs]
+	box Runner
+}
+
+func newExec(box Runner) tool.Tool {
+	described := define[execArgs]("exec",
 		"Run a shell command in the workspace, confined, and get its output, standard output and error together. It has no terminal and nothing to read; what it leaves running ends with it. Of long output the beginning and the end are kept.",
 		`"properties":{
 			"command":{"type":"string","minLength":1,"description":"for sh -c"},
@@ -61,7 +43,55 @@ func execTool(box Runner) tool.Tool {
 			"dir":{"type":"string","description":"the folder to run in, relative to the workspace"}
 		},"required":["command"]`,
 		// The tool's own limit is the one that counts; the engine's is a backstop.
-		permission.Executes, execCeiling+time.Minute, run)
+		permission.Executes, execCeiling+time.Minute, nil)
+	return execTool{described.(function[execArgs]), box}
+}
+
+// Run runs the command. For a model, the two streams come as they were
+// written; for a program they are kept apart.
+func (e execTool) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
+	args, bad := decode[execArgs](call)
+	if bad != nil {
+		return *bad, nil
+	}
+	var out, errs headTail
+	second := &out
+	if call.Program {
+		second = &errs
+	}
+	limit := execDefault
+	if args.Timeout > 0 {
+		limit = time.Duration(args.Timeout) * time.Second
+	}
+	r, err := e.box.Run(ctx, sandbox.Command{Line: args.Command, Dir: args.Dir, Stdout: &out, Stderr: second, Timeout: limit})
+	switch {
+	case errors.Is(err, sandbox.ErrUnavailable):
+		return tool.Result{Content: err.Error(), IsError: true, Code: tool.SandboxUnavailable}, nil
+	case err != nil:
+		return tool.Result{}, err
+	case r.TimedOut:
+		return tool.Result{
+			Content: out.String() + errs.String() + fmt.Sprintf("[Ended after the %v time limit; sandbox: %s]", limit, r.Rung),
+			IsError: true, Code: tool.TimedOut,
+		}, nil
+	}
+	result := tool.Result{
+		Content: out.String() + errs.String() + fmt.Sprintf("[exit status %d; sandbox: %s]", r.ExitCode, r.Rung),
+		IsError: r.ExitCode != 0,
+	}
+	if call.Program {
+		result.Structured, err = structured(r.ExitCode, out.kept(), errs.kept())
+	}
+	return result, err
+}
+
+func structured(exit int, stdout, stderr string) (string, error) {
+	raw, err := json.Marshal(struct {
+		Exit   int    `json:"exit"`
+		Stdout string `json:"stdout"`
+		Stderr string `json:"stderr"`
+	}{exit, stdout, stderr})
+	return string(raw), err
 }
 
 // headTail keeps the beginning and the end of what is written to it, and
@@ -92,9 +122,17 @@ func (h *headTail) drop(n int) {
 	h.tail = append(h.tail[:0], h.tail[n:]...)
 }
 
-// String returns what was kept, as whole characters, ending in a newline
-// unless it is empty.
+// String returns what was kept, ending in a newline unless it is empty.
 func (h *headTail) String() string {
+	text := h.kept()
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text
+}
+
+// kept returns what was kept, as whole characters.
+func (h *headTail) kept() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if extra := len(h.tail) - maxOutput/2; extra > 0 {
@@ -116,9 +154,6 @@ func (h *headTail) String() string {
 	if h.dropped > 0 {
 		fmt.Fprintf(&b, "\n[… %d bytes left out …]\n", h.dropped)
 		b.WriteString(strings.ToValidUTF8(string(tail), "�"))
-	}
-	if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
-		b.WriteByte('\n')
 	}
 	return b.String()
 }

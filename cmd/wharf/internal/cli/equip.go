@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -60,6 +61,8 @@ type equipment struct {
 	tools   tool.Registry
 	hooks   []hook.Hook
 	journal journal
+	gate    gate
+	root    *sandbox.Root
 	names   map[string]bool // of the extensions
 	closes  []func()
 }
@@ -123,6 +126,7 @@ func (o runOptions) equip(ctx context.Context, plan plan, view *progress) (_ *eq
 	if err != nil {
 		return nil, err
 	}
+	e.root = root
 	e.closes = append(e.closes, func() { root.Close() })
 	for _, t := range builtin.Tools(root, &noticing{Sandbox: box, view: view}) {
 		if err := e.tools.Add(t); err != nil {
@@ -272,7 +276,9 @@ func (e *equipment) join(ctx context.Context, h *host.Host, path, name string, o
 			return refuse("there is a tool %q already: nothing is shadowed, leave one out", t.Name)
 		}
 	}
-	joined, err := ext.Session(ctx, host.SessionConfig{Record: e.journal.record})
+	joined, err := ext.Session(ctx, host.SessionConfig{
+		Record: e.journal.record, Gate: &e.gate, Root: e.root, Env: os.LookupEnv,
+	})
 	if err != nil {
 		return err
 	}

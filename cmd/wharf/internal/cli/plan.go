@@ -243,6 +243,7 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 		Model: plan.cfg.Model, System: systemText(plan.workspace, plan.cfg, o.noSandbox),
 		Parameters: plan.parameters, MaxSteps: plan.cfg.MaxSteps,
 	})
+	equipment.gate.engine.Store(p.engine)
 	return p, err
 }
 
