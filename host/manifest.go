@@ -24,12 +24,21 @@ type Manifest struct {
 	Version      string
 	Description  string
 	License      string
-	ABI          int
+	ABI          int                          // of Wharf; 0 if Extism
+	Extism       bool                         // it speaks Extism's ABI instead
 	Guard        bool                         // role = "guard"; else it is an observer
 	Hooks        map[hook.Point]hook.Handling // the points that it handles
 	Tools        []ManifestTool
 	Capabilities capability.Set  // what it asks for
 	Memory       capability.Size // the most that an instance may use
+}
+
+// ABIName is the value of abi: a number, or "extism".
+func (m *Manifest) ABIName() any {
+	if m.Extism {
+		return "extism"
+	}
+	return m.ABI
 }
 
 // ManifestTool is a [[tools]] entry.
@@ -40,6 +49,9 @@ type ManifestTool struct {
 	Parallel    bool // safe beside other calls
 	Timeout     time.Duration
 	PerSession  bool // instance = "session": runs in the session's instance
+
+	export  string // which runs it
+	dialect dialect
 }
 
 // Points lists the points that the extension handles, in the order in which a
@@ -60,7 +72,7 @@ type file struct {
 	Version      string              `toml:"version"`
 	Description  string              `toml:"description"`
 	License      string              `toml:"license"`
-	ABI          int                 `toml:"abi"`
+	ABI          any                 `toml:"abi"` // 1 or "extism"
 	Role         string              `toml:"role"`
 	Hooks        map[string]fileHook `toml:"hooks"`
 	Tools        []fileTool          `toml:"tools"`
@@ -83,6 +95,7 @@ type fileTool struct {
 	Parallel    bool   `toml:"parallel"`
 	Timeout     string `toml:"timeout"`
 	Instance    string `toml:"instance"`
+	Export      string `toml:"export"`
 }
 
 // ParseManifest reads a manifest. It is strict; an error names the line.
@@ -100,7 +113,7 @@ func ParseManifest(text string) (*Manifest, error) {
 	}
 	p := &manifestParser{text: text, m: &Manifest{
 		Name: f.Name, Version: f.Version, Description: f.Description, License: f.License,
-		ABI: f.ABI, Guard: f.Role == "guard", Hooks: map[hook.Point]hook.Handling{},
+		Guard: f.Role == "guard", Hooks: map[hook.Point]hook.Handling{},
 	}}
 	// Package capability is strict about its own tables, of which the library
 	// does not know whether they were read.
@@ -150,7 +163,7 @@ func (p *manifestParser) refuse(key string, item int, format string, args ...any
 var known = map[string]string{
 	"":       "name, version, description, license, abi, role, hooks, tools, capabilities, limits",
 	"hooks":  "tools, timeout, on_failure",
-	"tools":  "name, description, input_schema, parallel, timeout, instance",
+	"tools":  "name, description, input_schema, parallel, timeout, instance, export",
 	"limits": "memory",
 }
 
@@ -180,16 +193,27 @@ func (p *manifestParser) head(f *file) error {
 		return p.refuse("version", -1, `version is missing: add version = "0.1.0"`)
 	case !versionText.MatchString(f.Version):
 		return p.refuse("version", -1, "version %q: give it one of up to 64 letters, digits, dots, + and -", f.Version)
-	case f.ABI == 0:
-		return p.refuse("abi", -1, "abi is missing: add abi = %d", abi.Version)
-	case f.ABI != abi.Version:
-		return p.refuse("abi", -1, "abi = %d: this host speaks ABI %d: rebuild it with the guest SDK of this release", f.ABI, abi.Version)
 	case hasControls(f.Description):
 		return p.refuse("description", -1, "the description has control characters: take them out")
 	case hasControls(f.License):
 		return p.refuse("license", -1, "the license has control characters: take them out")
 	case f.Role != "" && f.Role != "guard" && f.Role != "observer":
 		return p.refuse("role", -1, "role %q: it is guard or observer", f.Role)
+	}
+	return p.abi(f.ABI)
+}
+
+// abi reads which ABI the module speaks.
+func (p *manifestParser) abi(value any) error {
+	switch value {
+	case nil:
+		return p.refuse("abi", -1, "abi is missing: add abi = %d", abi.Version)
+	case int64(abi.Version):
+		p.m.ABI = abi.Version
+	case "extism":
+		p.m.Extism = true
+	default:
+		return p.refuse("abi", -1, `abi = %s: this host speaks ABI %d and "extism": rebuild it with the guest SDK of this release`, strings.TrimSpace(fmt.Sprintf("%#v", value)), abi.Version)
 	}
 	return nil
 }
@@ -258,25 +282,16 @@ func (p *manifestParser) tools(f *file) error {
 		made := ManifestTool{
 			Name: t.Name, Description: t.Description, InputSchema: json.RawMessage(t.InputSchema),
 			Parallel: t.Parallel, Timeout: DefaultToolTimeout, PerSession: t.Instance == "session",
+			export: abi.CallTool,
 		}
-		if !toolName.MatchString(t.Name) {
-			return p.refuse("tools.name", i, "tool name %q: give it one of up to 64 letters, digits, _ and -", t.Name)
+		if t.Export != "" {
+			made.export, made.dialect = t.Export, mapped
 		}
-		if slices.ContainsFunc(p.m.Tools, func(o ManifestTool) bool { return o.Name == t.Name }) {
-			return p.refuse("tools.name", i, "there are two tools of the name %q: rename one", t.Name)
+		if t.Export != "" && !p.m.Extism {
+			return p.refuse("tools.export", i, "export of tool %q: only a module with abi = \"extism\" has it: handle the tool in call_tool", t.Name)
 		}
-		if t.Description == "" {
-			return p.refuse("tools", i, "tool %q has no description: the model needs one to know when to call it", t.Name)
-		}
-		if hasControls(t.Description) {
-			return p.refuse("tools", i, "the description of tool %q has control characters: take them out", t.Name)
-		}
-		err := checkSchemaNesting(t.InputSchema)
-		if err == nil {
-			_, err = tool.CompileSchema(made.InputSchema)
-		}
-		if err != nil {
-			return p.refuse("tools.input_schema", i, "input_schema of tool %q is no JSON Schema: %s", t.Name, oneLine(err))
+		if key, err := made.check(p.m.Tools); err != nil {
+			return p.refuse(key, i, "%v", err)
 		}
 		if err := p.timeout(&made.Timeout, "tools", i, t.Timeout); err != nil {
 			return err
@@ -287,6 +302,28 @@ func (p *manifestParser) tools(f *file) error {
 		p.m.Tools = append(p.m.Tools, made)
 	}
 	return nil
+}
+
+// check checks what a model is to be told of a tool that comes after others. Its
+// error is about that key.
+func (t *ManifestTool) check(others []ManifestTool) (key string, err error) {
+	switch {
+	case !toolName.MatchString(t.Name):
+		return "tools.name", fmt.Errorf("tool name %q: give it one of up to 64 letters, digits, _ and -", t.Name)
+	case slices.ContainsFunc(others, func(o ManifestTool) bool { return o.Name == t.Name }):
+		return "tools.name", fmt.Errorf("there are two tools of the name %q: rename one", t.Name)
+	case t.Description == "":
+		return "tools", fmt.Errorf("tool %q has no description: the model needs one to know when to call it", t.Name)
+	case hasControls(t.Description):
+		return "tools", fmt.Errorf("the description of tool %q has control characters: take them out", t.Name)
+	}
+	if err = checkSchemaNesting(string(t.InputSchema)); err == nil {
+		_, err = tool.CompileSchema(t.InputSchema)
+	}
+	if err != nil {
+		return "tools.input_schema", fmt.Errorf("input_schema of tool %q is no JSON Schema: %s", t.Name, oneLine(err))
+	}
+	return "", nil
 }
 
 // reach reads what the extension asks for and what it may use.

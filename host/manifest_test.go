@@ -74,12 +74,12 @@ func TestParseManifest(t *testing.T) {
 		Tools: []ManifestTool{{
 			Name: "count_words", Description: "Counts the words of a text",
 			InputSchema: []byte("{\"type\":\"object\",\n \"properties\":{\"text\":{\"type\":\"string\"}},\"required\":[\"text\"]}"),
-			Parallel:    true, Timeout: 5 * time.Second, PerSession: true,
+			Parallel:    true, Timeout: 5 * time.Second, PerSession: true, export: "call_tool",
 		}},
 		Capabilities: capability.Set{KV: 1 << 20, Approve: true},
 		Memory:       16 << 20,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(ManifestTool{})); diff != "" {
 		t.Error(diff)
 	}
 	if points := got.Points(); len(points) != 3 || points[0] != hook.OnStream {
@@ -139,7 +139,7 @@ func TestManifestRefused(t *testing.T) {
 	tests := []struct{ name, old, new, want string }{
 		{"an unknown key", "license", "licence", `manifest line 4: unknown key "licence": there are name, version, description, license, abi, role, hooks, tools, capabilities, limits`},
 		{"an unknown key of a hook", `on_failure = "deny"`, `onfailure = "deny"`, `manifest line 11: unknown key "onfailure": there are tools, timeout, on_failure`},
-		{"an unknown key of a tool", "parallel", "parallell", `manifest line 24: unknown key "parallell": there are name, description, input_schema, parallel, timeout, instance`},
+		{"an unknown key of a tool", "parallel", "parallell", `manifest line 24: unknown key "parallell": there are name, description, input_schema, parallel, timeout, instance, export`},
 		{"an unknown key behind a string of several lines", "memory =", "memroy =", `manifest line 33: unknown key "memroy": there are memory`},
 		{"an unknown table", "[limits]", "[limit]", `manifest line 32: unknown key "limit": there are name, version, description, license, abi, role, hooks, tools, capabilities, limits`},
 		{"a key of an unknown table", "[hooks.on_stream]", "[hook.on_stream]\ntimeout = \"1s\"", `manifest line 13: unknown key "hook": there are name, version, description, license, abi, role, hooks, tools, capabilities, limits`},
@@ -152,8 +152,10 @@ func TestManifestRefused(t *testing.T) {
 		{"a long dotted key", "", strings.Repeat(`a."b".`, 40), `manifest line 34: it is nested deeper than 64 levels`},
 		{"a deep schema", `"properties":`, `"x":` + strings.Repeat("[", 64), `manifest line 21: input_schema of tool "count_words" is no JSON Schema: it is nested deeper than 64 levels`},
 		{"no TOML", "[limits]", "[limits", `manifest line 33: expected '.' or ']' to end table name, but got '\n' instead`},
-		{"a value of another type", "abi = 1", `abi = "1"`, `manifest line 5: incompatible types: TOML value has type string; destination has type integer`},
-		{"another ABI", "abi = 1", "abi = 2", `manifest line 5: abi = 2: this host speaks ABI 1: rebuild it with the guest SDK of this release`},
+		{"a value of another type", `name = "no-rm"`, "name = 1", `manifest line 1: incompatible types: TOML value has type int64; destination has type string`},
+		{"an ABI of another type", "abi = 1", `abi = "1"`, `manifest line 5: abi = "1": this host speaks ABI 1 and "extism": rebuild it with the guest SDK of this release`},
+		{"another ABI", "abi = 1", "abi = 2", `manifest line 5: abi = 2: this host speaks ABI 1 and "extism": rebuild it with the guest SDK of this release`},
+		{"an export of a tool of ours", "parallel = true", `export = "count"`, `manifest line 24: export of tool "count_words": only a module with abi = "extism" has it: handle the tool in call_tool`},
 		{"no ABI", "abi = 1\n", "", `manifest: abi is missing: add abi = 1`},
 		{"no version", "version = \"0.1.0\"\n", "", `manifest: version is missing: add version = "0.1.0"`},
 		{"a bad name", `"no-rm"  `, `"No rm"  `, `manifest line 1: name "No rm": give it one of up to 64 characters a-z, 0-9 and -`},

@@ -30,7 +30,7 @@ func extCommand(ctx context.Context, io stdio, args []string) error {
 type inspected struct {
 	Name         string         `json:"name"`
 	Version      string         `json:"version"`
-	ABI          int            `json:"abi"`
+	ABI          any            `json:"abi"` // 1 or "extism"
 	Digest       string         `json:"digest"`
 	Hooks        []hook.Point   `json:"hooks"`
 	Tools        []string       `json:"tools"`
@@ -98,7 +98,7 @@ func newInspected(in *host.Inspection, granted capability.Set) inspected {
 		object.Problem = in.Problem.Error()
 	}
 	if m := in.Manifest; m != nil {
-		object.Name, object.Version, object.ABI = m.Name, m.Version, m.ABI
+		object.Name, object.Version, object.ABI = m.Name, m.Version, m.ABIName()
 		object.Hooks = append(object.Hooks, m.Points()...)
 		for _, t := range m.Tools {
 			object.Tools = append(object.Tools, t.Name)
@@ -128,7 +128,7 @@ func describe(in *host.Inspection, granted capability.Set) string {
 		if m.Guard {
 			role = "guard"
 		}
-		row("name", "%s %s (ABI %d, %s)", m.Name, m.Version, m.ABI, role)
+		row("name", "%s %s (ABI %v, %s)", m.Name, m.Version, m.ABIName(), role)
 		row("description", "%s", m.Description)
 		row("license", "%s", m.License)
 		for _, p := range m.Points() {
