@@ -87,6 +87,14 @@ func parseMCP(answer []byte) (tool.Result, error) {
 	return tool.Result{Content: content, IsError: r.IsError}, nil
 }
 
+// callExport names the export that runs the tools of a module that lists them.
+func (d dialect) callExport() string {
+	if d == described {
+		return "call"
+	}
+	return abi.CallTool
+}
+
 // maxListed bounds the tools that one module may list.
 const maxListed = 128
 
@@ -105,16 +113,12 @@ func (d dialect) parseList(answer []byte) ([]ManifestTool, error) {
 	if len(list.Tools) > maxListed {
 		return nil, fmt.Errorf("it lists %d tools, and %d is the most", len(list.Tools), maxListed)
 	}
-	export := "call"
-	if d == listed {
-		export = abi.CallTool
-	}
 	var all []ManifestTool
 	for _, t := range list.Tools {
 		made := ManifestTool{
 			Name: t.Name, Description: t.Description, InputSchema: t.InputSchema,
 			Timeout: DefaultToolTimeout, PerSession: true, // they may keep state between calls
-			export: export, dialect: d,
+			export: d.callExport(), dialect: d,
 		}
 		if _, err := made.check(all); err != nil {
 			return nil, err

@@ -4,18 +4,22 @@ import (
 	"context"
 	"slices"
 
-	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/wharf-agent/wharf/host/abi"
+	"github.com/wharf-agent/wharf/host/extism"
 )
 
 // provideImports makes the host functions of ABI 1 and WASI, of which a guest
 // sees clocks, randomness, and a standard output that is logged.
-func provideImports(ctx context.Context, r wazero.Runtime) error {
+func (e *Extension) provideImports(ctx context.Context) error {
+	r := e.runtime
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, r); err != nil {
 		return err
+	}
+	if e.Manifest.Extism {
+		return extism.Provide(ctx, r, func(ctx context.Context) *extism.Kernel { return entered(ctx).kernel }, e.imports)
 	}
 	i32, i64 := api.ValueTypeI32, api.ValueTypeI64
 	b := r.NewHostModuleBuilder(abi.ImportModule)

@@ -10,8 +10,10 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/wharf-agent/wharf/host/abi"
+	"github.com/wharf-agent/wharf/host/extism"
 )
 
 // instance is a guest's memory and state. One call at a time runs in it; what
@@ -23,6 +25,8 @@ type instance struct {
 	module    api.Module
 	alloc     api.Function
 	handlers  map[string]api.Function // by export
+	kernel    *extism.Kernel          // of a plugin with Extism's ABI; else nil
+	memory    *pluginMemory           // likewise
 
 	stack      [2]uint64   // parameters and result of a call
 	running    callContext // or the last call
@@ -46,9 +50,17 @@ func (e *Extension) instantiate(ctx context.Context, cfg SessionConfig) (*instan
 		WithSysWalltime().WithSysNanotime().WithNanosleep(x.sleep)
 	x.log.begin()
 	err := x.under(ctx, StartTimeout, func(ctx context.Context) (err error) {
+		if e.Manifest.Extism {
+			x.memory = &pluginMemory{instance: x}
+			x.kernel = extism.New(pluginHost{x})
+			ctx = experimental.WithMemoryAllocator(ctx, x.memory)
+		}
 		x.module, err = e.runtime.InstantiateModule(ctx, e.compiled, module)
 		if err == nil && x.module.IsClosed() {
 			err = errExited
+		}
+		if err == nil && x.kernel != nil {
+			err = x.startPlugin(ctx)
 		}
 		return err
 	})
@@ -63,11 +75,8 @@ func (e *Extension) instantiate(ctx context.Context, cfg SessionConfig) (*instan
 		return nil, fmt.Errorf("start the guest: %w", err)
 	}
 	x.alloc = x.module.ExportedFunction(abi.Alloc)
-	for point := range e.Manifest.Hooks {
-		x.handlers[string(point)] = x.module.ExportedFunction(string(point))
-	}
-	if len(e.Manifest.Tools) > 0 {
-		x.handlers[abi.CallTool] = x.module.ExportedFunction(abi.CallTool)
+	for _, name := range e.exports() {
+		x.handlers[name] = x.module.ExportedFunction(name)
 	}
 	return x, nil
 }
@@ -88,7 +97,11 @@ func (x *instance) invoke(ctx context.Context, export string, limit time.Duratio
 	x.log.begin()
 	var result uint64
 	err := x.under(ctx, limit, func(ctx context.Context) (err error) {
-		result, err = x.handle(ctx, x.handlers[export], payload)
+		if x.kernel != nil {
+			result, err = x.handleInput(ctx, x.handlers[export], payload)
+		} else {
+			result, err = x.handle(ctx, x.handlers[export], payload)
+		}
 		return err
 	})
 	if logErr := x.log.end(); logErr != nil && err == nil {
@@ -97,6 +110,9 @@ func (x *instance) invoke(ctx context.Context, export string, limit time.Duratio
 	if err != nil {
 		x.close() // its memory may be in any state
 		return nil, err
+	}
+	if x.kernel != nil {
+		return x.takeOutput(uint32(result))
 	}
 	return x.takeAnswer(result)
 }
@@ -128,17 +144,29 @@ func (x *instance) takeAnswer(result uint64) ([]byte, error) {
 		return nil, nil
 	}
 	if length > limitOutput {
-		return nil, fmt.Errorf("the answer has %d bytes: that is over the limit output, %d", length, limitOutput)
+		return nil, overOutput(int(length))
 	}
 	view, ok := x.module.Memory().Read(ptr, length)
 	if !ok {
 		x.close()
 		return nil, fmt.Errorf("the answer of %d bytes at %#x is outside the guest's memory", length, ptr)
 	}
-	if !utf8.Valid(view) {
+	return checkAnswer(view)
+}
+
+// checkAnswer checks the bytes of an answer.
+func checkAnswer(answer []byte) ([]byte, error) {
+	if len(answer) > limitOutput {
+		return nil, overOutput(len(answer))
+	}
+	if !utf8.Valid(answer) {
 		return nil, errors.New("the answer is not UTF-8")
 	}
-	return view, nil
+	return answer, nil
+}
+
+func overOutput(n int) error {
+	return fmt.Errorf("the answer has %d bytes: that is over the limit output, %d", n, limitOutput)
 }
 
 // usable reports whether another call may run in x.

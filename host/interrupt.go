@@ -11,6 +11,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/wharf-agent/wharf/host/extism"
 )
 
 // This file holds how a guest is stopped, and nothing else in the package
@@ -115,10 +117,13 @@ func (x *instance) under(ctx context.Context, limit time.Duration, run func(cont
 // explain turns an error of wazero into one line that says what went wrong.
 func (x *instance) explain(err error) error {
 	var f *fault
+	var plugins *extism.Fault
 	var exit *sys.ExitError
 	switch {
 	case errors.As(err, &f):
 		return f
+	case errors.As(err, &plugins):
+		return plugins
 	case errors.As(err, &exit):
 		return fmt.Errorf("%w with status %d%s", errExited, exit.ExitCode(), clean(x.log.lastWords()))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/host/abi"
 	"github.com/wharf-agent/wharf/host/capability"
+	"github.com/wharf-agent/wharf/host/extism"
 )
 
 // Options say what a loaded extension gets from the user.
@@ -35,6 +36,11 @@ type Extension struct {
 	config   map[string]any
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
+
+	// Of plugins with Extism's ABI.
+	imports []extism.Import
+	list    string // the export that lists the tools; empty: the manifest does
+	dialect dialect
 }
 
 // LoadError is an extension that cannot be loaded or started. Its text says
@@ -76,7 +82,7 @@ func (g brokenGuard) Call(context.Context, hook.Point, []byte) ([]byte, error) {
 
 // Load loads an extension from a file. Its error is a [*LoadError].
 func (h *Host) Load(ctx context.Context, path string, o Options) (*Extension, error) {
-	wasm, err := ReadFile(path)
+	wasm, err := ReadExtension(path)
 	if err != nil {
 		return nil, &LoadError{Name: filepath.Base(path), Err: err}
 	}
@@ -133,6 +139,12 @@ func (h *Host) load(ctx context.Context, wasm []byte, o Options) (*Extension, er
 		Manifest: manifest, Digest: digest(wasm), host: h, config: o.Config,
 		Granted: o.Grant.Effective(manifest.Name, manifest.Capabilities),
 	}
+	if manifest.Extism {
+		e.imports = m.userImports()
+	}
+	if d, list, ok := m.lister(); ok && len(manifest.Tools) == 0 {
+		e.list, e.dialect = list, d
+	}
 	for point, handling := range manifest.Hooks {
 		handling.Approve = e.Granted.Approve
 		manifest.Hooks[point] = handling
@@ -156,7 +168,7 @@ func (e *Extension) compile(ctx context.Context, wasm []byte, cfg wazero.Runtime
 	e.compiled = nil
 	compiled, err := compileModule(ctx, e.runtime, wasm)
 	if err == nil {
-		err = provideImports(context.WithoutCancel(ctx), e.runtime)
+		err = e.provideImports(context.WithoutCancel(ctx))
 	}
 	if err != nil {
 		return errors.Join(err, e.runtime.Close(context.WithoutCancel(ctx)))
@@ -202,7 +214,11 @@ func examine(wasm []byte) (*module, *Manifest, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, check := range []func(*module, *Manifest) error{checkImports, checkABI, checkMemory, checkHandlers} {
+	checks := []func(*module, *Manifest) error{checkImports, checkABI, checkMemory, checkHandlers}
+	if manifest.Extism {
+		checks = []func(*module, *Manifest) error{checkPlugin, checkMemorySize}
+	}
+	for _, check := range checks {
 		if err := check(m, manifest); err != nil {
 			return nil, nil, lineError(text, err)
 		}
@@ -299,16 +315,22 @@ func checkType(m *module, name string, want signature) error {
 }
 
 func checkMemory(m *module, manifest *Manifest) error {
+	e, ok := m.export(abi.Memory)
+	if !ok || e.kind != kindMemory || len(m.memories) == 0 {
+		return fmt.Errorf("it does not export its memory under the name %q: see ABI.md of the guest SDK", abi.Memory)
+	}
+	return checkMemorySize(m, manifest)
+}
+
+func checkMemorySize(m *module, manifest *Manifest) error {
 	if len(m.memories) > 1 {
 		return fmt.Errorf("it has %d memories: a guest has one", len(m.memories))
 	}
-	e, ok := m.export(abi.Memory)
-	if !ok || e.kind != kindMemory || len(m.memories) != 1 {
-		return fmt.Errorf("it does not export its memory under the name %q: see ABI.md of the guest SDK", abi.Memory)
-	}
-	if least := capability.Size(m.memories[0].min) << 16; least > manifest.Memory {
-		return &atKey{"limits.memory", fmt.Errorf("the module needs %s of memory to begin with: that is over the limit memory, %s",
-			least, manifest.Memory)}
+	for _, memory := range m.memories {
+		if least := capability.Size(memory.min) << 16; least > manifest.Memory {
+			return &atKey{"limits.memory", fmt.Errorf("the module needs %s of memory to begin with: that is over the limit memory, %s",
+				least, manifest.Memory)}
+		}
 	}
 	return nil
 }

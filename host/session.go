@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,8 +22,9 @@ import (
 type Session struct {
 	extension *Extension
 	cfg       SessionConfig
-	slot      chan struct{}  // held by whoever uses instance
-	instance  *instance      // nil until a call needs it
+	slot      chan struct{} // held by whoever uses instance
+	instance  *instance     // nil until a call needs it
+	tools     []ManifestTool
 	answer    []byte         // of the last Call
 	calls     sync.WaitGroup // tool calls with an instance of their own
 
@@ -64,6 +66,10 @@ func (e *Extension) Session(ctx context.Context, cfg SessionConfig) (*Session, e
 	if err != nil {
 		return nil, &LoadError{Name: e.Manifest.Name, Manifest: e.Manifest, Err: err}
 	}
+	if s.tools, err = e.tools(ctx, x); err != nil {
+		x.close()
+		return nil, &LoadError{Name: e.Manifest.Name, Manifest: e.Manifest, Err: err}
+	}
 	if e.sharesInstance() {
 		s.instance, x.slot = x, s.slot
 	} else {
@@ -79,7 +85,19 @@ func (e *Extension) sharesInstance() bool {
 			return true
 		}
 	}
-	return len(e.Manifest.Hooks) > 0
+	return len(e.Manifest.Hooks) > 0 || e.list != ""
+}
+
+// tools returns the tools of the manifest, or those that a plugin lists.
+func (e *Extension) tools(ctx context.Context, x *instance) ([]ManifestTool, error) {
+	if e.list == "" {
+		return e.Manifest.Tools, nil
+	}
+	answer, err := x.invoke(ctx, e.list, StartTimeout, e.dialect.list())
+	if err != nil {
+		return nil, fmt.Errorf("list its tools: %w", err)
+	}
+	return e.dialect.parseList(answer)
 }
 
 // Close waits for calls that still run and frees the instance. Calls after it
@@ -128,7 +146,7 @@ func (s *Session) Call(ctx context.Context, p hook.Point, payload []byte) ([]byt
 // Tools returns the extension's tools. They may be called side by side.
 func (s *Session) Tools() []tool.Tool {
 	var tools []tool.Tool
-	for _, t := range s.extension.Manifest.Tools {
+	for _, t := range s.tools {
 		tools = append(tools, &guestTool{session: s, manifest: t})
 	}
 	return tools

@@ -58,6 +58,9 @@ func (t *guestTool) outcome(ctx context.Context, result tool.Result, err error) 
 	if ctx.Err() != nil {
 		return tool.Result{}, context.Cause(ctx)
 	}
+	if reported, ok := errors.AsType[*guestError](err); ok {
+		return tool.Result{Content: reported.text, IsError: true}, nil
+	}
 	failed := tool.Result{Content: fmt.Sprintf("tool %s of extension %s: %v", t.manifest.Name, t.session.Name(), err), IsError: true}
 	switch {
 	case errors.Is(err, errTimeout):

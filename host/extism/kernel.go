@@ -68,6 +68,9 @@ func (k *Kernel) Begin(input []byte) bool {
 	return true
 }
 
+// Size returns how many bytes the kernel's memory has.
+func (k *Kernel) Size() int { return len(k.memory.data) }
+
 // Output returns what the guest gave as its output, valid until the next Begin.
 func (k *Kernel) Output() []byte { return k.memory.bytes(k.output.at, k.output.length) }
 

@@ -216,5 +216,5 @@ func readModule(path string) ([]byte, error) {
 	if !strings.ContainsAny(path, "/.") {
 		return extensions.Read(path)
 	}
-	return host.ReadFile(path)
+	return host.ReadExtension(path)
 }
