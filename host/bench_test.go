@@ -49,7 +49,7 @@ func guest(b *testing.B, language string) []byte {
 
 func open(b *testing.B, dir string) *host.Host {
 	b.Helper()
-	h, err := host.Open(host.Config{CacheDir: dir})
+	h, err := host.Open(host.Config{CacheDir: dir, Compiler: os.Args[0]})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 func benchLoad(b *testing.B, dir string, wasm []byte) {
-	h, err := host.Open(host.Config{CacheDir: dir})
+	h, err := host.Open(host.Config{CacheDir: dir, Compiler: os.Args[0]})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -228,8 +229,10 @@ type reader struct {
 var errMalformed = errors.New("the file is damaged: it ends in the middle of an item, or has a number that is none: get a whole one")
 
 func (r *reader) byte() byte {
-	if r.err != nil || r.at >= len(r.data) {
+	if r.err == nil && r.at >= len(r.data) {
 		r.err = errMalformed
+	}
+	if r.err != nil {
 		return 0
 	}
 	r.at++
@@ -237,8 +240,10 @@ func (r *reader) byte() byte {
 }
 
 func (r *reader) bytes(n uint32) []byte {
-	if r.err != nil || int64(n) > int64(len(r.data)-r.at) {
+	if r.err == nil && int64(n) > int64(len(r.data)-r.at) {
 		r.err = errMalformed
+	}
+	if r.err != nil {
 		return nil
 	}
 	r.at += int(n)
@@ -258,7 +263,7 @@ func (r *reader) u32() uint32 {
 			return uint32(v)
 		}
 	}
-	r.err = errMalformed
+	r.err = cmp.Or(r.err, errMalformed)
 	return 0
 }
 
