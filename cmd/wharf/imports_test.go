@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"engine":                    {"engine/hook", "engine/permission", "engine/provider", "engine/session", "engine/tool"},
 	"engine/session":            {},
 	"engine/egress":             {},
+	"engine/secret":             {},
 	"engine/sandbox":            {"engine/egress"},
 	"engine/permission":         {"engine/session"},
 	"engine/hook":               {"engine/session"},
