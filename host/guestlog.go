@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/wharf-agent/wharf/engine/secret"
 	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/host/abi"
 )
@@ -14,18 +15,28 @@ import (
 type guestLog struct {
 	extension      string
 	record         func(session.Event) error
+	secrets        *secret.Scanner
 	over           func() bool // whether the running call is over
 	stdout, stderr lineWriter
 
 	bytes, lines int
 	dropped      bool
+	waiting      []loggedText
 	err          error  // of record
 	words        string // the first line on standard error
 }
 
+// loggedText is what a guest logged at once. If it may end in the beginning of
+// a secret's value, it waits for the next.
+type loggedText struct {
+	level abi.Level
+	text  string
+	limit int // the most bytes that are written of it
+}
+
 // begin starts a call.
 func (l *guestLog) begin() {
-	l.bytes, l.lines, l.dropped, l.err, l.words = 0, 0, false, nil, ""
+	l.bytes, l.lines, l.dropped, l.waiting, l.err, l.words = 0, 0, false, nil, nil, ""
 	l.stdout.log, l.stdout.level = l, abi.Info
 	l.stderr.log, l.stderr.level = l, abi.Warning
 }
@@ -35,6 +46,7 @@ func (l *guestLog) begin() {
 func (l *guestLog) end() error {
 	l.stdout.finish()
 	l.stderr.finish()
+	l.release(0)
 	return l.err
 }
 
@@ -48,21 +60,48 @@ func (l *guestLog) add(level abi.Level, text []byte) {
 	left := limitLog - l.bytes
 	if len(text) > left || l.lines > limitLogLines {
 		l.dropped = true
-		l.write(level, text[:min(left, len(text))])
-		l.write(abi.Warning, []byte(fmt.Sprintf("the rest of what this call logs is dropped: it is over the limit log, %d KiB a call", limitLog>>10)))
+		l.write(level, text, left)
+		l.release(0)
+		l.write(abi.Warning, []byte(fmt.Sprintf("the rest of what this call logs is dropped: it is over the limit log, %d KiB a call", limitLog>>10)), limitLog)
 		return
 	}
-	l.write(level, text)
+	l.write(level, text, left)
 }
 
-func (l *guestLog) write(level abi.Level, text []byte) {
-	if len(text) == 0 || l.err != nil {
+// write takes a text, of which it writes at most so many bytes, without the values of
+// secrets: also of one that began in the texts before.
+func (l *guestLog) write(level abi.Level, text []byte, limit int) {
+	if len(text) == 0 {
 		return
 	}
-	l.bytes += len(text)
-	l.err = l.record(session.ExtensionLogged{
-		Extension: l.extension, Level: level.String(), Text: strings.ToValidUTF8(string(text), "\uFFFD"),
-	})
+	l.bytes += min(limit, len(text))
+	l.waiting = append(l.waiting, loggedText{level, string(text), limit})
+	if !l.secrets.Knows() {
+		l.release(0)
+		return
+	}
+	texts := make([]string, len(l.waiting))
+	for i, w := range l.waiting {
+		texts[i] = w.text
+	}
+	texts, _ = l.secrets.RedactParts(texts...)
+	for i, clean := range texts {
+		l.waiting[i].text = clean
+	}
+	l.release(l.secrets.Partial(texts...))
+}
+
+// release records what waits but for so many texts.
+func (l *guestLog) release(but int) {
+	for len(l.waiting) > but {
+		w := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		if text := w.text[:min(w.limit, len(w.text))]; text != "" && l.err == nil {
+			l.err = l.record(session.ExtensionLogged{
+				Extension: l.extension, Level: w.level.String(), Text: strings.ToValidUTF8(text, "\uFFFD"),
+			})
+		}
+	}
 }
 
 // lastWords returns what a guest that died had to say, for an error.
@@ -88,7 +127,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 		return 0, errTimeout
 	}
 	written := len(p)
-	for len(p) > 0 && !w.log.dropped && w.log.err == nil {
+	for len(p) > 0 && !w.log.dropped && w.log.err == nil && !w.log.over() {
 		line, rest, whole := bytes.Cut(p, []byte("\n"))
 		w.line = append(w.line, line[:min(len(line), limitLog+1)]...)
 		if whole || len(w.line) > limitLog {
@@ -108,7 +147,8 @@ func (w *lineWriter) finish() {
 
 func (w *lineWriter) flush() {
 	if w.level == abi.Warning && w.log.words == "" {
-		w.log.words = strings.ToValidUTF8(string(w.line[:min(len(w.line), 200)]), "\uFFFD")
+		words, _ := w.log.secrets.Redact(string(w.line))
+		w.log.words = strings.ToValidUTF8(words[:min(len(words), 200)], "\uFFFD")
 	}
 	w.log.add(w.level, w.line)
 	w.line = w.line[:0]

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -133,6 +134,8 @@ func (j *journal) lines() string {
 				word = "allowed"
 			}
 			all = append(all, e.Extension+" used "+e.Operation+" "+e.Target+": "+word)
+		case session.EgressChecked:
+			all = append(all, fmt.Sprintf("checked %s:%d %v: %s", e.Host, e.Port, e.Allowed, e.Rule))
 		}
 	}
 	return strings.Join(all, "\n")

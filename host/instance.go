@@ -41,7 +41,7 @@ type instance struct {
 // StartTimeout.
 func (e *Extension) instantiate(ctx context.Context, cfg SessionConfig) (*instance, error) {
 	x := &instance{extension: e, session: cfg, handlers: map[string]api.Function{}}
-	x.log = guestLog{extension: e.Manifest.Name, record: cfg.Record, over: x.over}
+	x.log = guestLog{extension: e.Manifest.Name, record: cfg.Record, secrets: cfg.Secrets.Scanner(), over: x.over}
 	module := wazero.NewModuleConfig().
 		WithName(""). // so that there may be many
 		WithStartFunctions(abi.Initialize).
@@ -72,7 +72,7 @@ func (e *Extension) instantiate(ctx context.Context, cfg SessionConfig) (*instan
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("start the guest: %w", err)
+		return nil, fmt.Errorf("start the guest: %w", x.scrubError(err))
 	}
 	x.alloc = x.module.ExportedFunction(abi.Alloc)
 	for _, name := range e.exports() {
@@ -109,7 +109,7 @@ func (x *instance) invoke(ctx context.Context, export string, limit time.Duratio
 	}
 	if err != nil {
 		x.close() // its memory may be in any state
-		return nil, err
+		return nil, x.scrubError(err)
 	}
 	if x.kernel != nil {
 		return x.takeOutput(uint32(result))
@@ -151,18 +151,19 @@ func (x *instance) takeAnswer(result uint64) ([]byte, error) {
 		x.close()
 		return nil, fmt.Errorf("the answer of %d bytes at %#x is outside the guest's memory", length, ptr)
 	}
-	return checkAnswer(view)
+	return x.checkAnswer(view)
 }
 
-// checkAnswer checks the bytes of an answer.
-func checkAnswer(answer []byte) ([]byte, error) {
+// checkAnswer checks the bytes of an answer, and takes the values of secrets out
+// of it.
+func (x *instance) checkAnswer(answer []byte) ([]byte, error) {
 	if len(answer) > limitOutput {
 		return nil, overOutput(len(answer))
 	}
 	if !utf8.Valid(answer) {
 		return nil, errors.New("the answer is not UTF-8")
 	}
-	return answer, nil
+	return x.scrub(answer), nil
 }
 
 func overOutput(n int) error {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/wharf-agent/wharf/engine/egress"
 	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/host/abi"
 	"github.com/wharf-agent/wharf/host/capability"
@@ -25,7 +26,7 @@ type operation struct {
 // operations is every operation there is.
 var operations = byName(
 	configGet, kvGet, kvSet, kvDelete, kvList, envGet, eventEmit, sessionInfo, sessionMessages,
-	toolCall, execRun, llmComplete, fsRead, fsList, fsStat, fsWrite,
+	toolCall, execRun, llmComplete, fsRead, fsList, fsStat, fsWrite, httpFetch,
 )
 
 // Operations lists the operations that a guest can call, sorted.
@@ -109,7 +110,7 @@ func (x *instance) audit(refused error) error {
 // operate runs the operation that a guest names and keeps its response.
 func (x *instance) operate(ctx context.Context, name, request []byte) abi.Status {
 	x.operations++
-	op, known := operations[string(name)]
+	op, ok := operations[string(name)]
 	switch {
 	case x.operations > limitOperations:
 		return x.respondError(abi.OverLimit, fmt.Sprintf("over the limit operations: %d in one call", limitOperations))
@@ -117,7 +118,7 @@ func (x *instance) operate(ctx context.Context, name, request []byte) abi.Status
 		return x.respondError(abi.OverLimit, fmt.Sprintf("the request has %d bytes: that is over the limit output, %d", len(request), limitOutput))
 	case !utf8.Valid(request):
 		return x.respondError(abi.BadRequest, "the request is not UTF-8")
-	case !known:
+	case !ok:
 		return x.respondError(abi.UnknownOperation, fmt.Sprintf("unknown operation %.64q: this host has %s", name, strings.Join(Operations(), ", ")))
 	}
 	x.begin(op)
@@ -125,17 +126,22 @@ func (x *instance) operate(ctx context.Context, name, request []byte) abi.Status
 	if err != nil {
 		return x.respondFailure(op.name, err)
 	}
-	x.response = response
+	if len(response) > limitOutput {
+		return x.respondError(abi.OverLimit, fmt.Sprintf("%s: over a limit: the response has %d bytes: that is over the limit output, %d", op.name, len(response), limitOutput))
+	}
+	if x.response, ok = x.scrubJSON(response); !ok {
+		return x.respondError(abi.Failed, op.name+": the response holds the value of a secret where no mark can stand for it")
+	}
 	return abi.OK
 }
 
 func statusOf(err error) abi.Status {
 	switch {
-	case errors.Is(err, capability.ErrNotGranted):
+	case errors.Is(err, capability.ErrNotGranted), errors.Is(err, egress.ErrRefused):
 		return abi.NotGranted
-	case errors.Is(err, errBadRequest):
+	case errors.Is(err, errBadRequest), errors.Is(err, egress.ErrInvalid):
 		return abi.BadRequest
-	case errors.Is(err, errOverLimit):
+	case errors.Is(err, errOverLimit), errors.Is(err, egress.ErrLimit):
 		return abi.OverLimit
 	default:
 		return abi.Failed
@@ -146,7 +152,7 @@ func statusOf(err error) abi.Status {
 func (x *instance) respondFailure(name string, err error) abi.Status {
 	message := name + ": " + oneLine(err)
 	if errors.Is(err, errDenied) {
-		x.response, _ = json.Marshal(abi.ErrorResponse{Code: abi.Denied, Message: message}) // two strings always encode
+		x.respondCode(abi.Denied, message)
 		return abi.NotGranted
 	}
 	return x.respondError(statusOf(err), message)
@@ -154,8 +160,13 @@ func (x *instance) respondFailure(name string, err error) abi.Status {
 
 // respondError makes the response of an operation that did not work.
 func (x *instance) respondError(s abi.Status, message string) abi.Status {
-	x.response, _ = json.Marshal(abi.ErrorResponse{Code: s.Code(), Message: message}) // two strings always encode
+	x.respondCode(s.Code(), message)
 	return s
+}
+
+func (x *instance) respondCode(code, message string) {
+	response, _ := json.Marshal(abi.ErrorResponse{Code: code, Message: message}) // two strings always encode
+	x.response = x.scrub(response)
 }
 
 // decodeStrict decodes exactly one JSON value with no unknown keys.

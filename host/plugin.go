@@ -280,10 +280,10 @@ func (e *guestError) Error() string { return e.text }
 // takeOutput checks what a plugin's handler gave as its output.
 func (x *instance) takeOutput(code uint32) ([]byte, error) {
 	if text := x.kernel.Failure(); text != "" {
-		return nil, &guestError{clean(text)}
+		return nil, &guestError{clean(string(x.scrub([]byte(text))))}
 	}
 	if code != 0 {
 		return nil, &guestError{fmt.Sprintf("the plugin returned %d, and did not say why", int32(code))}
 	}
-	return checkAnswer(x.kernel.Output())
+	return x.checkAnswer(x.kernel.Output())
 }

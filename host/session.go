@@ -8,8 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wharf-agent/wharf/engine/egress"
 	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/sandbox"
+	"github.com/wharf-agent/wharf/engine/secret"
 	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/engine/tool"
 )
@@ -44,7 +46,11 @@ type SessionConfig struct {
 	Root   *sandbox.Root                    // the workspace, for fs; nil makes those operations fail
 	Env    func(name string) (string, bool) // the environment, for env.get; nil has no variables
 
-	*account // what the instances of an extension have used in the session
+	Secrets *secret.Store       // go into requests, and are kept out of all else; nil has none
+	Network egress.ClientConfig // how http.fetch reaches the network; how large a response may be is the host's to say
+
+	*account                // what the instances of an extension have used in the session
+	client   *egress.Client // of all of them; nil if no http was granted
 }
 
 // account is what a session counts. It is safe for concurrent use.
@@ -61,6 +67,8 @@ func (e *Extension) Session(ctx context.Context, cfg SessionConfig) (*Session, e
 		cfg.Record = func(session.Event) error { return nil }
 	}
 	cfg.account = &account{}
+	cfg.Record = cfg.scrubbing(cfg.Record)
+	cfg.client = e.newClient(cfg.Network)
 	s := &Session{extension: e, cfg: cfg, slot: make(chan struct{}, 1)}
 	x, err := e.instantiate(ctx, cfg)
 	if err != nil {
@@ -112,6 +120,9 @@ func (s *Session) Close() {
 	}
 	<-s.slot
 	s.calls.Wait()
+	if s.cfg.client != nil {
+		s.cfg.client.Close()
+	}
 }
 
 // Name returns the extension's name.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -165,10 +166,29 @@ func (c *Client) send(ctx context.Context, r Request, at hop) (*http.Response, e
 	ctx = context.WithValue(ctx, checkedKey{}, checked)
 	request, err := http.NewRequestWithContext(ctx, at.method, at.url.String(), bytes.NewReader(at.body))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return nil, invalid{err}
 	}
 	request.Header = at.headers()
-	return c.transport.RoundTrip(request)
+	answer, err := c.transport.RoundTrip(request)
+	return answer, plainFailure(err)
+}
+
+// plainFailure leaves out of the transport's error what a server said: pieces of
+// it, which may be pieces of what it was sent.
+func plainFailure(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, network := errors.AsType[net.Error](err); network {
+		return err
+	}
+	if bad, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return bad
+	}
+	if strings.Contains(err.Error(), "response headers exceeded") {
+		return fmt.Errorf("%w: the response's header has more than %d bytes", ErrLimit, maxHeader)
+	}
+	return errors.New("the server's answer is not HTTP as it should be, or broke off")
 }
 
 // judge returns the addresses to which a hop may go.
@@ -177,7 +197,7 @@ func (c *Client) judge(ctx context.Context, r Request, at hop) ([]netip.AddrPort
 	if r.Permit != nil {
 		d = r.Permit(at.method, at.url)
 	}
-	host, port := endpoint(at.url)
+	host, port := Endpoint(at.url)
 	var checked []netip.AddrPort
 	err := at.refusal(d)
 	if err == nil {
@@ -206,7 +226,7 @@ func (c *Client) read(at hop, answer *http.Response) (Response, error) {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, c.cfg.MaxBody+1))
 	if err != nil {
-		return Response{}, fmt.Errorf("read the response: %w", err)
+		return Response{}, fmt.Errorf("read the response: %w", plainFailure(err))
 	}
 	if int64(len(body)) > c.cfg.MaxBody {
 		return Response{}, fmt.Errorf("%w: the response has more than %d bytes", ErrLimit, c.cfg.MaxBody)

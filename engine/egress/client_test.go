@@ -124,9 +124,9 @@ func TestDo(t *testing.T) {
 		{"GET", "http://example.com/v2/", `error: GET http://example.com/v2/: not allowed: no pattern allows it`},
 		{"POST", "http://example.com/v1/", `error: POST http://example.com/v1/: not allowed: no pattern allows it`},
 		{"GET", "https://other.example.com/", `error: GET https://other.example.com/: not allowed: no pattern allows it`},
-		{"get", "https://example.com/", `error: bad request: method "get": write GET, POST or another in upper case`},
-		{"CONNECT", "https://example.com/", `error: bad request: method "CONNECT": write GET, POST or another in upper case`},
-		{"GET", "https://me:pw@example.com/", `error: bad request: url: it names a user: a password belongs into a header, by secrets`},
+		{"get", "https://example.com/", `error: method "get": write GET, POST or another in upper case`},
+		{"CONNECT", "https://example.com/", `error: method "CONNECT": write GET, POST or another in upper case`},
+		{"GET", "https://me:pw@example.com/", `error: url: it names a user: a password belongs into a header, by secrets`},
 	}
 	for _, tt := range tests {
 		r, err := c.Do(t.Context(), Request{Method: tt.method, URL: tt.url, Permit: permit, Audit: w.audit})
@@ -411,7 +411,17 @@ func TestLimits(t *testing.T) {
 		}, `error: read the response: it is encoded as "br", which was not asked for`},
 		{"a header that is too large", func(out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("X-Large", strings.Repeat("x", 100<<10))
-		}, "error: net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded"},
+		}, "error: over a limit: the response's header has more than 65536 bytes"},
+		{"an answer that is no HTTP", func(out http.ResponseWriter, _ *http.Request) {
+			if c, _, err := out.(http.Hijacker).Hijack(); err == nil {
+				fmt.Fprint(c, "HTTP/1.1 your-secret-was hunter22\r\n\r\n")
+				c.Close()
+			}
+		}, "error: the server's answer is not HTTP as it should be, or broke off"},
+		{"an answer that breaks off", func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Content-Length", "100")
+			fmt.Fprint(out, "x")
+		}, "error: read the response: the server's answer is not HTTP as it should be, or broke off"},
 		{"a body that does not come", func(out http.ResponseWriter, in *http.Request) {
 			fmt.Fprint(out, "x")
 			out.(http.Flusher).Flush()

@@ -13,11 +13,21 @@
 // what nobody says is refused.
 package egress
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The three ways in which a request does not come about, besides the network's own.
 var (
-	ErrRefused = errors.New("not allowed")  // it leads to where it must not
-	ErrInvalid = errors.New("bad request")  // nobody could send it as it is
-	ErrLimit   = errors.New("over a limit") // it took too many bytes or hops
+	ErrRefused = errors.New("not allowed")     // it leads to where it must not
+	ErrInvalid = errors.New("invalid request") // nobody could send it as it is
+	ErrLimit   = errors.New("over a limit")    // it took too many bytes or hops
 )
+
+// invalid is an [ErrInvalid] that says only what is wrong.
+type invalid struct{ error }
+
+func (invalid) Is(target error) bool { return target == ErrInvalid }
+
+func invalidf(format string, args ...any) error { return invalid{fmt.Errorf(format, args...)} }

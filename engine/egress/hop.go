@@ -32,7 +32,7 @@ var hostHeaders = []string{
 // firstHop checks a request as far as it can be without asking anybody.
 func firstHop(r Request) (hop, error) {
 	if !methodName.MatchString(r.Method) || slices.Contains([]string{"CONNECT", "TRACE", "PRI"}, r.Method) {
-		return hop{}, fmt.Errorf("%w: method %.20q: write GET, POST or another in upper case", ErrInvalid, r.Method)
+		return hop{}, invalidf("method %.20q: write GET, POST or another in upper case", r.Method)
 	}
 	u, err := ParseURL(r.URL)
 	if err != nil {
@@ -64,11 +64,11 @@ func (h hop) headers() http.Header {
 func checkHeader(name string, values []string) error {
 	canonical := http.CanonicalHeaderKey(name)
 	if !httpguts.ValidHeaderFieldName(name) || slices.Contains(hostHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-") {
-		return fmt.Errorf("%w: header %.60q is not for a request to set", ErrInvalid, name)
+		return invalidf("header %.60q is not for a request to set", name)
 	}
 	for _, value := range values {
 		if !httpguts.ValidHeaderFieldValue(value) || len(value) > maxHeader {
-			return fmt.Errorf("%w: header %.60q has a value that cannot be sent", ErrInvalid, name)
+			return invalidf("header %.60q has a value that cannot be sent", name)
 		}
 	}
 	return nil
@@ -80,7 +80,7 @@ func (h hop) refusal(d Decision) error {
 	if !d.Allowed {
 		return fmt.Errorf("%s: %w: %s", where, ErrRefused, d.Rule)
 	}
-	host, _ := endpoint(h.url)
+	host, _ := Endpoint(h.url)
 	a, _ := netip.ParseAddr(host)
 	if len(h.secret) > 0 && h.url.Scheme != "https" && !(d.Open && a.IsLoopback()) {
 		return fmt.Errorf("%s: %w: a secret is sent by https, or to an address of this machine that is granted", where, ErrRefused)

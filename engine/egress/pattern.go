@@ -92,7 +92,7 @@ func (p Pattern) String() string {
 // Matches reports whether p stands for a request of method to u, which is as
 // [ParseURL] returns it.
 func (p Pattern) Matches(method string, u *url.URL) bool {
-	host, port := endpoint(u)
+	host, port := Endpoint(u)
 	return (p.method == "*" || p.method == method) && p.scheme == u.Scheme && p.host.Matches(host, port) &&
 		(p.path == u.Path || p.prefix && strings.HasPrefix(u.Path, p.path))
 }

@@ -18,7 +18,7 @@ const maxURL = 8 << 10
 func ParseURL(text string) (*url.URL, error) {
 	u, err := parseURL(text)
 	if err != nil {
-		return nil, fmt.Errorf("%w: url: %w", ErrInvalid, err)
+		return nil, invalidf("url: %w", err)
 	}
 	return u, nil
 }
@@ -81,9 +81,9 @@ func checkURLPath(u *url.URL) error {
 	return nil
 }
 
-// endpoint returns where a URL of [ParseURL] leads: a host without brackets,
+// Endpoint returns where a URL of [ParseURL] leads: a host without brackets,
 // and a port.
-func endpoint(u *url.URL) (host string, port uint16) {
+func Endpoint(u *url.URL) (host string, port uint16) {
 	_, port, err := splitPort(u.Host)
 	if err != nil || port == 0 {
 		port = defaultPort(u.Scheme)

@@ -44,9 +44,12 @@ func inBase64(alphabet *base64.Encoding, value string, before int) string {
 // maxEscape bounds an escape: JSON's two for one character.
 const maxEscape = 12
 
+// maxDeep bounds what repeated escaping adds to an escape.
+const maxDeep = 16
+
 // maxStep bounds the bytes of a text that stand for one byte of a needle: two
 // line breaks and the byte itself, each as an escape.
-const maxStep = 18
+const maxStep = 18 + maxDeep
 
 // begin calls add with each pair of bytes with which a match can begin that
 // does not begin with an escape.
@@ -71,7 +74,7 @@ func (n needle) cases(c byte) []byte {
 // there as it is or escaped, so it can go on at several places: all are followed.
 func (n needle) match(text string, start int) (end int, open bool) {
 	first, open := n.steps(text, start, 0)
-	if first == [2]step{} { // nearly always
+	if first == [5]step{} { // nearly always
 		return 0, open
 	}
 	var room [maxRune + 1][4]int
@@ -116,18 +119,42 @@ func (s *places) add(p int) {
 type step struct{ length, bytes int }
 
 // steps returns how byte i of the needle, and maybe more, can stand at p.
-func (n needle) steps(text string, p, i int) (all [2]step, open bool) {
+func (n needle) steps(text string, p, i int) (all [5]step, open bool) {
 	if p >= len(text) {
 		return all, true
 	}
 	c, want := text[p], n.text[i]
-	if n.same(c, want) || c == '+' && want == ' ' {
+	if n.same(c, want) {
 		all[0] = step{1, 1}
 	}
-	if letters, length := decode(text, p); length > 0 && n.goesOn(i, letters) {
-		all[1] = step{length, len(letters)}
+	if c != '%' && c != '\\' {
+		return all, false
 	}
-	return all, c == '%' && p+3 > len(text) || c == '\\' && p+maxEscape > len(text)
+	deeper := deepen(text, p)
+	for depth, extra := range [2]int{0, deeper} {
+		if letters, length := decode(text, p, extra); length > 0 && n.goesOn(i, letters) {
+			all[1+depth] = step{length, len(letters)}
+		}
+	}
+	for depth, escape := range doubled[c] {
+		if c == want && strings.HasPrefix(text[p:], escape) {
+			all[3+depth] = step{len(escape), 1}
+		}
+	}
+	return all, p+deeper+maxEscape > len(text)
+}
+
+// deepen returns how many bytes of an escape at p are there only because it was
+// escaped again, once or more often: %252F, or \\/ in JSON.
+func deepen(text string, p int) (extra int) {
+	again := `\`
+	if text[p] == '%' {
+		again = "25"
+	}
+	for strings.HasPrefix(text[p+1+extra:], again) && extra < maxDeep {
+		extra += len(again)
+	}
+	return extra
 }
 
 // goesOn reports whether the needle goes on with letters at byte i.
@@ -135,36 +162,43 @@ func (n needle) goesOn(i int, letters string) bool {
 	return len(letters) == 1 && n.same(letters[0], n.text[i]) || strings.HasPrefix(n.text[i:], letters)
 }
 
-func (n needle) same(c, want byte) bool { return c == want || n.fold && c|0x20 == want && want >= 'a' }
+func (n needle) same(c, want byte) bool {
+	return c == want || c == '+' && want == ' ' || n.fold && c|0x20 == want && want >= 'a'
+}
+
+// doubled are the escapes of % and \, escaped again once and twice.
+var doubled = map[byte][2]string{'%': {"%2525", "%252525"}, '\\': {`\\\\`, `\\\\\\\\`}}
 
 // maxRune is the most bytes of a needle for which one escape stands.
 const maxRune = utf8.UTFMax
 
 // decode returns what the escape of a URL or of JSON at p stands for, and its
-// length, which is 0 if there is none.
-func decode(text string, p int) (letters string, length int) {
-	if p+1 >= len(text) || text[p] != '%' && text[p] != '\\' {
+// length, which is 0 if there is none. extra bytes behind the first are skipped,
+// and count.
+func decode(text string, p, extra int) (letters string, length int) {
+	at := p + 1 + extra
+	if at >= len(text) {
 		return "", 0
 	}
 	if text[p] == '%' {
-		code, ok := hexNumber(text, p+1, 2)
+		code, ok := hexNumber(text, at, 2)
 		if !ok {
 			return "", 0
 		}
-		return string([]byte{byte(code)}), 3
+		return string([]byte{byte(code)}), extra + 3
 	}
-	if at := strings.IndexByte(`"\/bfnrt`, text[p+1]); at >= 0 {
-		return "\"\\/\b\f\n\r\t"[at : at+1], 2
+	if i := strings.IndexByte(`"\/bfnrt`, text[at]); i >= 0 {
+		return "\"\\/\b\f\n\r\t"[i : i+1], extra + 2
 	}
-	code, ok := hexNumber(text, p+2, 4)
-	if text[p+1] != 'u' || !ok {
+	code, ok := hexNumber(text, at+1, 4)
+	if text[at] != 'u' || !ok {
 		return "", 0
 	}
-	if utf16.IsSurrogate(code) && strings.HasPrefix(text[p+6:], `\u`) {
-		low, _ := hexNumber(text, p+8, 4)
-		return string(utf16.DecodeRune(code, low)), 12
+	if !utf16.IsSurrogate(code) {
+		return string(code), extra + 6
 	}
-	return string(code), 6
+	low, _ := hexNumber(text, at+7+extra, 4) // a whole character takes two
+	return string(utf16.DecodeRune(code, low)), 2*extra + 12
 }
 
 // breaks are a line break, and how it is escaped.

@@ -85,10 +85,22 @@ func (s *Scanner) redact(parts ...string) ([]string, bool) {
 	return redacted, true
 }
 
-// Partial reports whether text may end in the beginning of a value, of which
-// the next text would have the rest.
-func (s *Scanner) Partial(text string) bool {
-	return s.Knows() && s.known.Load().partial(text)
+// Partial returns in how many parts, counted from the last, a value may have
+// begun of which the next text would have the rest.
+func (s *Scanner) Partial(parts ...string) int {
+	if !s.Knows() {
+		return 0
+	}
+	text := strings.Join(parts, "")
+	begin := s.known.Load().partial(text)
+	at := len(text)
+	for n := range len(parts) {
+		if begin >= at {
+			return n
+		}
+		at -= len(parts[len(parts)-1-n])
+	}
+	return len(parts)
 }
 
 // mark stands for a value.
@@ -174,8 +186,15 @@ func (n *needles) mayBegin(text string, i int) bool {
 	if n.pairs[pair/64]>>(pair%64)&1 != 0 {
 		return true
 	}
-	letters, length := decode(text, i)
-	return length > 0 && n.first[letters[0]]
+	if text[i] != '%' && text[i] != '\\' {
+		return false
+	}
+	for _, extra := range [2]int{0, deepen(text, i)} {
+		if letters, length := decode(text, i, extra); length > 0 && n.first[letters[0]] {
+			return true
+		}
+	}
+	return false
 }
 
 // markEnd returns the length of the mark of a known secret with which text
@@ -189,17 +208,18 @@ func (n *needles) markEnd(text string) int {
 	return 0
 }
 
-// partial reports whether a match may begin in text and end behind it.
-func (n *needles) partial(text string) bool {
+// partial returns where a match begins that may end behind text, or the
+// length of text.
+func (n *needles) partial(text string) int {
 	for i := max(0, len(text)-n.long); i < len(text); i++ {
 		if i+maxEscape < len(text) && !n.mayBegin(text, i) {
 			continue
 		}
 		for _, c := range n.all {
 			if _, open := c.match(text, i); open {
-				return true
+				return i
 			}
 		}
 	}
-	return false
+	return len(text)
 }

@@ -53,6 +53,10 @@ func TestEachFormIsFound(t *testing.T) {
 		"in a URL's path":               url.PathEscape(value),
 		"with all bytes escaped":        escapeAll(value, false),
 		"with some escaped":             strings.Replace(value, "f", "%66", 1),
+		"in a query within a query":     url.QueryEscape(url.QueryEscape(value)),
+		"in JSON within JSON":           asJSON(asJSON(value)),
+		"in JSON twice, all escaped":    asJSON(escapeAll(value, true)),
+		"in JSON thrice":                asJSON(asJSON(asJSON(value))),
 		"in a query, and that in JSON":  asJSON(url.QueryEscape(value)),
 		"hexadecimal":                   hex.EncodeToString([]byte(value)),
 		"hexadecimal in upper case":     strings.ToUpper(hex.EncodeToString([]byte(value))),
@@ -86,7 +90,7 @@ func TestEachFormIsFound(t *testing.T) {
 				if left := strings.Join(parts, ""); len(parts) != 2 || holds(s, left) || !strings.HasPrefix(parts[0], "a ") || !strings.HasSuffix(parts[1], " b") {
 					t.Errorf("cut behind %d bytes: %q", cut, parts)
 				}
-				if cut > 0 && strings.HasPrefix(name, "as it is") && !s.Partial("before "+form[:cut]) {
+				if cut > 0 && strings.HasPrefix(name, "as it is") && s.Partial("before", form[:cut]) != 1 {
 					t.Errorf("the first %d bytes are no beginning", cut)
 				}
 			}
@@ -127,7 +131,7 @@ func TestNothingIsKnown(t *testing.T) {
 	empty := &Scanner{}
 	empty.Add("SHORT", "1234567")
 	for _, s := range []*Scanner{none, empty} {
-		if text, found := s.Redact("1234567"); text != "1234567" || found || s.Knows() || s.Partial("1") || holds(s, "1234567") {
+		if text, found := s.Redact("1234567"); text != "1234567" || found || s.Knows() || s.Partial("1") != 0 || holds(s, "1234567") {
 			t.Errorf("%v finds something", s)
 		}
 		if parts, found := s.RedactParts("1", "2"); len(parts) != 2 || found {
@@ -136,6 +140,19 @@ func TestNothingIsKnown(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(10, func() { none.Redact("x"); empty.Redact("x") }); n != 0 {
 		t.Errorf("%v allocations where nothing is known", n)
+	}
+}
+
+// How many of the last parts wait for the next one.
+func TestPartial(t *testing.T) {
+	s := known("first-secret-value")
+	for want, parts := range [][]string{{"a", "b"}, {"a", "first-"}, {"first", "-sec"}, {"", "f", "irst", "-sec"}} {
+		if got := s.Partial(parts...); got != want {
+			t.Errorf("Partial(%q) = %d; want %d", parts, got, want)
+		}
+	}
+	if got := s.Partial("first-secret-value", ""); got != 0 {
+		t.Errorf("a whole value: %d", got)
 	}
 }
 

@@ -161,6 +161,7 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"hook.failed":           decodeAs[HookFailed],
 	"sandbox.refused":       decodeAs[SandboxRefused],
 	"extension.used":        decodeAs[ExtensionUsed],
+	"egress.checked":        decodeAs[EgressChecked],
 	"extension.logged":      decodeAs[ExtensionLogged],
 	"extension.emitted":     decodeAs[ExtensionEmitted],
 	"extension.asked":       decodeAs[ExtensionAsked],

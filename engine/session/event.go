@@ -246,6 +246,15 @@ type ExtensionAnswered struct {
 	Error        string `json:"error,omitempty"`
 }
 
+// EgressChecked says that somebody was about to reach a host, and whether it
+// was let to.
+type EgressChecked struct {
+	Host    string `json:"host"`
+	Port    uint16 `json:"port"`
+	Allowed bool   `json:"allowed"`
+	Rule    string `json:"rule"` // what allows it, or why it was refused
+}
+
 // ExtensionLogged is a line that an extension logged. Readers may ignore it.
 type ExtensionLogged struct {
 	Extension string `json:"extension"`
@@ -286,6 +295,7 @@ func (HookVerdict) kind() string          { return "hook.verdict" }
 func (HookFailed) kind() string           { return "hook.failed" }
 func (SandboxRefused) kind() string       { return "sandbox.refused" }
 func (ExtensionUsed) kind() string        { return "extension.used" }
+func (EgressChecked) kind() string        { return "egress.checked" }
 func (ExtensionLogged) kind() string      { return "extension.logged" }
 func (ExtensionEmitted) kind() string     { return "extension.emitted" }
 func (ExtensionAsked) kind() string       { return "extension.asked" }

@@ -53,6 +53,7 @@ var everyKind = []Event{
 		Prompt: "Is this polite?", Reserved: 205,
 	},
 	ExtensionAnswered{Extension: "style", CallID: "style/2", Text: "Yes.", FinishReason: "stop", Usage: Usage{InputTokens: 6, OutputTokens: 2}, Tokens: 8},
+	EgressChecked{Host: "api.example.com", Port: 443, Allowed: true, Rule: "GET https://api.example.com/v1/*"},
 }
 
 func testStore(t testing.TB) *Store {

@@ -42,6 +42,50 @@ func KVList(prefix string) ([]string, error) {
 	return out.Keys, err
 }
 
+// HTTPRequest is a request that the host makes for the extension. The zero
+// Method is GET.
+type HTTPRequest struct {
+	Method  string
+	URL     string
+	Headers map[string]string
+	Body    []byte
+	Secrets []string // names of secrets that the manifest binds to the URL's host
+}
+
+// HTTPResponse is the answer to an [HTTPRequest].
+type HTTPResponse struct {
+	Status  int
+	Headers map[string]string // by name in lower case
+	Body    []byte
+	URL     string // of the last hop, where there were redirects
+}
+
+// HTTP makes a request. The manifest must ask for http, and the user grant it;
+// a status such as 404 is no error.
+func HTTP(r HTTPRequest) (HTTPResponse, error) {
+	if r.Method == "" {
+		r.Method = "GET"
+	}
+	request := map[string]any{"method": r.Method, "url": r.URL, "headers": r.Headers, "secrets": r.Secrets}
+	if len(r.Body) > 0 {
+		request["body_base64"] = r.Body
+	}
+	var out struct {
+		Status     int               `json:"status"`
+		Headers    map[string]string `json:"headers"`
+		Body       string            `json:"body"`
+		BodyBase64 []byte            `json:"body_base64"`
+		URL        string            `json:"url"`
+	}
+	if err := operate("http.fetch", request, &out); err != nil {
+		return HTTPResponse{}, err
+	}
+	if out.BodyBase64 == nil {
+		out.BodyBase64 = []byte(out.Body)
+	}
+	return HTTPResponse{out.Status, out.Headers, out.BodyBase64, out.URL}, nil
+}
+
 // Level is how grave a log line is.
 type Level uint32
 

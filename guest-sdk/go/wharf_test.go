@@ -221,3 +221,36 @@ func TestLogf(t *testing.T) {
 		t.Errorf("logged %q", got)
 	}
 }
+
+func TestHTTP(t *testing.T) {
+	fresh(t)
+	answers := []string{
+		`{"status":200,"headers":{"x-a":"b"},"body":"hello","url":"https://a.example/"}`,
+		`{"status":404,"headers":{},"body_base64":"/wA=","url":"https://a.example/x"}`,
+	}
+	var asked []string
+	fakeHost = func(op string, request []byte) (uint32, []byte) {
+		asked = append(asked, op+" "+string(request))
+		return 0, []byte(answers[len(asked)-1])
+	}
+	r, err := HTTP(HTTPRequest{URL: "https://a.example/"})
+	if err != nil || r.Status != 200 || r.Headers["x-a"] != "b" || string(r.Body) != "hello" || r.URL != "https://a.example/" {
+		t.Errorf("HTTP = %+v, %v", r, err)
+	}
+	r, err = HTTP(HTTPRequest{
+		Method: "POST", URL: "https://a.example/x", Headers: map[string]string{"X-A": "b"}, Body: []byte{0xff, 0}, Secrets: []string{"T"},
+	})
+	if err != nil || r.Status != 404 || string(r.Body) != "\xff\x00" {
+		t.Errorf("HTTP = %+v, %v", r, err)
+	}
+	want := `http.fetch {"headers":null,"method":"GET","secrets":null,"url":"https://a.example/"};` +
+		`http.fetch {"body_base64":"/wA=","headers":{"X-A":"b"},"method":"POST","secrets":["T"],"url":"https://a.example/x"}`
+	if got := strings.Join(asked, ";"); got != want {
+		t.Errorf("asked\n%s\nwant\n%s", got, want)
+	}
+	fakeHost = func(string, []byte) (uint32, []byte) { return 1, []byte(`{"code":"NOT_GRANTED","message":"grant it"}`) }
+	var failed *Error
+	if _, err := HTTP(HTTPRequest{URL: "https://a.example/"}); !errors.As(err, &failed) || failed.Code != "NOT_GRANTED" {
+		t.Errorf("refused: %v", err)
+	}
+}

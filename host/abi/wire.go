@@ -38,6 +38,28 @@ type ContentBlock struct {
 	} `json:"resource"`
 }
 
+// The request and response of http.fetch.
+type (
+	// HTTPRequest asks for one request, with at most one of the two bodies.
+	HTTPRequest struct {
+		Method     string            `json:"method"`
+		URL        string            `json:"url"`
+		Headers    map[string]string `json:"headers"`
+		Body       string            `json:"body"`
+		BodyBase64 string            `json:"body_base64"`
+		Secrets    []string          `json:"secrets"` // names of secrets that go into it
+	}
+	// HTTPResponse is the answer of the last hop. The body is Body if it is
+	// UTF-8, else BodyBase64.
+	HTTPResponse struct {
+		Status     int               `json:"status"`
+		Headers    map[string]string `json:"headers"` // by name in lower case; of several, joined by ", "
+		Body       *string           `json:"body,omitempty"`
+		BodyBase64 *string           `json:"body_base64,omitempty"`
+		URL        string            `json:"url"`
+	}
+)
+
 // The requests and responses of config.get and the kv operations.
 type (
 	// KeyRequest asks for one key: config.get, kv.get and kv.delete.

@@ -45,6 +45,21 @@ type Secret struct {
 	Format string // holds one {} where the value goes
 }
 
+// BoundTo reports whether s may go to a host, which is as
+// [url.URL.Hostname] returns it. Which ports of it is said by http.
+func (s Secret) BoundTo(host string) bool {
+	bound, err := egress.ParseHost(s.Host)
+	return err == nil && bound.MatchesName(host)
+}
+
+// bracketed returns a host as it stands in a URL.
+func bracketed(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
+}
+
 // Folder is a folder of the workspace.
 type Folder struct {
 	Path  string // relative

@@ -49,6 +49,18 @@ func HTTP(method string, u *url.URL) Need {
 	}
 }
 
+// SecretFor is the need to put a secret into a request to a host, which is as
+// [url.URL.Hostname] returns it.
+func SecretFor(name, host string) (Need, error) {
+	return Need{
+		Key: "secrets", Target: name + " for " + host,
+		least: Set{Secrets: []Secret{{Name: name, Host: bracketed(host), Header: "Authorization", Format: "Bearer {}"}}},
+		matches: func(s Set) bool {
+			return slices.ContainsFunc(s.Secrets, func(s Secret) bool { return s.Name == name && s.BoundTo(host) })
+		},
+	}, checkEnvName(name)
+}
+
 // File is the need to read a file or folder, or to write it. The name is
 // relative to the workspace; where links in it lead is for the caller to see.
 func File(name string, write bool) (Need, error) {
@@ -110,8 +122,8 @@ func (e Effective) Allow(n Need) error {
 
 // line is the line that grants n, of what was asked for.
 func (n Need) line(asked Set) string {
-	if n.Key == "kv" || n.Key == "llm" {
-		return asked.Line(n.Key) // as much as it asks for: less would not last
+	if n.Key == "kv" || n.Key == "llm" || n.Key == "secrets" {
+		return asked.Line(n.Key) // as it asks for: less would not last
 	}
 	return n.least.Line(n.Key)
 }
