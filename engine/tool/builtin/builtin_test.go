@@ -238,6 +238,11 @@ func TestExec(t *testing.T) {
 	b.want("exec", args{"command": `printf 'a\377b'`}, "a�b\n"+end(0))
 	b.want("exec", args{"command": "sleep 60", "timeout_seconds": 1}, "error: [Ended after the 1s time limit; sandbox: "+rung+"] TOOL_TIMEOUT")
 	b.want("exec", args{"command": "true", "dir": "/"}, `error: run command: folder "/" lies outside the workspace "`+b.dir+`"`)
+	target, _ := b.tools.Lookup("exec")
+	apart, err := target.Run(t.Context(), tool.Call{Name: "exec", Arguments: json.RawMessage(`{"command":"echo err >&2; printf out; exit 3"}`), Program: true})
+	if want := (tool.Result{Content: "out\nerr\n" + end(3), IsError: true, Structured: `{"exit":3,"stdout":"out","stderr":"err\n"}`}); apart != want || err != nil {
+		t.Errorf("for a program: %+v, %v\nwant %+v", apart, err, want)
+	}
 	got := b.call("exec", args{"command": "i=0; while [ $i -lt 20000 ]; do echo 0123456789$i; i=$((i+1)); done"})
 	if len(got) > maxOutput+200 || !strings.HasPrefix(got, "01234567890\n01234567891\n") ||
 		!strings.Contains(got, " bytes left out …]\n") || !strings.HasSuffix(got, "012345678919999\n"+end(0)) {
