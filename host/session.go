@@ -28,10 +28,12 @@ type Session struct {
 	instance  *instance     // nil until a call needs it
 	tools     []ManifestTool
 	answer    []byte         // of the last Call
-	calls     sync.WaitGroup // tool calls with an instance of their own
+	calls     sync.WaitGroup // tool calls with an instance of their own, and making a spare
 
 	mu     sync.Mutex
 	closed bool
+	spare  *instance // for the next such call; nil while there is none
+	making func()    // ends the making of a spare; nil while none is made
 }
 
 var _ hook.Hook = (*Session)(nil)
@@ -81,7 +83,7 @@ func (e *Extension) Session(ctx context.Context, cfg SessionConfig) (*Session, e
 	if e.sharesInstance() {
 		s.instance, x.slot = x, s.slot
 	} else {
-		x.close() // each call makes its own
+		s.spare = x
 	}
 	return s, nil
 }
@@ -114,12 +116,18 @@ func (s *Session) Close() {
 	s.slot <- struct{}{}
 	s.mu.Lock()
 	s.closed = true
+	if s.making != nil {
+		s.making()
+	}
 	s.mu.Unlock()
 	if s.instance != nil {
 		s.instance.close()
 	}
 	<-s.slot
 	s.calls.Wait()
+	if s.spare != nil {
+		s.spare.close()
+	}
 	if s.cfg.client != nil {
 		s.cfg.client.Close()
 	}
@@ -207,18 +215,49 @@ func (s *Session) acquire(ctx context.Context, limit time.Duration) (time.Durati
 	}
 }
 
-// alone runs use on an instance that is made for it.
+// alone runs use on an instance that no other call sees. It is the spare, if
+// there is one.
 func (s *Session) alone(ctx context.Context, use func(*instance) error) error {
 	if !s.enter() {
 		return errClosed
 	}
 	defer s.calls.Done()
-	x, err := s.extension.instantiate(ctx, s.cfg)
-	if err != nil {
-		return err
+	x := s.takeSpare()
+	if x == nil {
+		var err error
+		if x, err = s.extension.instantiate(ctx, s.cfg); err != nil {
+			return err
+		}
 	}
+	defer s.makeSpare(ctx)
 	defer x.close()
 	return use(x)
+}
+
+func (s *Session) takeSpare() *instance {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.spare
+	s.spare = nil
+	return x
+}
+
+// makeSpare begins to make an instance for the next call, unless there is one
+// already. If it cannot be made, the next call will tell why.
+func (s *Session) makeSpare(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.spare != nil || s.making != nil {
+		return
+	}
+	ctx, s.making = context.WithCancel(context.WithoutCancel(ctx)) // the call's own context may be over
+	s.calls.Go(func() {
+		x, _ := s.extension.instantiate(ctx, s.cfg)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.making()
+		s.spare, s.making = x, nil
+	})
 }
 
 // enter counts a call that Close waits for. It reports whether the session is
