@@ -12,6 +12,8 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/sys"
 
+	"github.com/wharf-agent/wharf/host/capability"
+
 	"github.com/wharf-agent/wharf/host/extism"
 )
 
@@ -125,7 +127,7 @@ func (x *instance) explain(err error) error {
 	case errors.As(err, &plugins):
 		return plugins
 	case errors.As(err, &exit):
-		return fmt.Errorf("%w with status %d%s", errExited, exit.ExitCode(), clean(x.log.lastWords()))
+		return fmt.Errorf("%w with status %d%s%s", errExited, exit.ExitCode(), clean(x.log.lastWords()), x.memoryWords())
 	}
 	cause, trace, _ := strings.Cut(err.Error(), "\nwasm stack trace:")
 	cause = strings.TrimSuffix(cause, " (recovered by wazero)")
@@ -140,7 +142,20 @@ func (x *instance) explain(err error) error {
 	if frame, _, _ := strings.Cut(strings.TrimSpace(trace), "\n"); frame != "" {
 		where = " in " + strings.TrimSpace(frame)
 	}
-	return fmt.Errorf("the guest trapped: %s", clean(cause+where+x.log.lastWords()))
+	return fmt.Errorf("the guest trapped: %s%s", clean(cause+where+x.log.lastWords()), x.memoryWords())
+}
+
+// memoryWords says how large the memory of a guest that died is, where it may
+// have died for want of more: guests double what they have.
+func (x *instance) memoryWords() string {
+	if x.module == nil || x.module.Memory() == nil {
+		return ""
+	}
+	has, limit := capability.Size(x.module.Memory().Size()), x.extension.Manifest.Memory
+	if has < limit/2 {
+		return ""
+	}
+	return fmt.Sprintf(": it had %d KiB of memory: the limit memory is %s", has>>10, limit)
 }
 
 // fault is what a guest did against the ABI. As a panic in a host function it

@@ -173,7 +173,12 @@ const spinLate = "error: no answer in time: it ran for 50ms: make it faster, or 
 
 func joinSpin(t testing.TB, s spin) *Session {
 	t.Helper()
-	e, err := shared.LoadBytes(t.Context(), "spin.wasm", embed(t, forge(s.hook, s.others...), spinManifest), Options{})
+	return joinSpinFor(t, s, spinManifest)
+}
+
+func joinSpinFor(t testing.TB, s spin, manifest string) *Session {
+	t.Helper()
+	e, err := shared.LoadBytes(t.Context(), "spin.wasm", embed(t, forge(s.hook, s.others...), manifest), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +222,7 @@ func TestDeepRecursion(t *testing.T) {
 	for _, variables := range []int{0, 16, 200} {
 		body := recurse(variables)
 		body = bytes.Replace(body, []byte{0x71, opIf}, []byte{0x1a, opIf}, 1) // no end
-		s := joinSpin(t, spin{hook: silent(opCall, 4), others: [][]byte{body}})
+		s := joinSpinFor(t, spin{hook: silent(opCall, 4), others: [][]byte{body}}, strings.Replace(spinManifest, "50ms", "30s", 1))
 		if got, want := ask(t, s, "x"), "error: its functions call each other too deeply: that is over the limit depth"; got != want {
 			t.Errorf("with %d variables: %s\nwant %s", variables, got, want)
 		}

@@ -43,6 +43,7 @@ var mayImport = map[string][]string{
 	"guest-sdk/go":              {},
 	"extensions":                {},
 	"extensions/keep-generated": {"guest-sdk/go"},
+	"extensions/json-query":     {"guest-sdk/go"},
 }
 
 // fences are the foreign packages that belong to some of ours alone.
