@@ -8,7 +8,7 @@ import (
 // Error is an operation that the host did not do.
 type Error struct {
 	Operation string
-	Code      string // NOT_GRANTED, BAD_REQUEST, FAILED, OVER_LIMIT or UNKNOWN_OPERATION
+	Code      string // NOT_GRANTED, DENIED, BAD_REQUEST, FAILED, OVER_LIMIT or UNKNOWN_OPERATION
 	Message   string // says what to do
 }
 
