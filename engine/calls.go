@@ -47,6 +47,7 @@ func (t *turn) runCall(ctx context.Context, call session.Call, over bool) error 
 	if !over {
 		result, stop = t.dispatch(ctx, "", call)
 	}
+	result = t.redact(result)
 	err = t.record(session.ToolResult{
 		CallID: call.ID, CallSeq: begun.Seq, Content: strings.ToValidUTF8(result.Content, "�"),
 		IsError: result.IsError, Code: string(result.Code), DurationMS: time.Since(start).Milliseconds(),
@@ -142,6 +143,7 @@ func (t *turn) body(ctx context.Context, target tool.Tool, call hook.Call, inste
 	callCtx, cancel := context.WithTimeoutCause(ctx, limit, errToolTimeout)
 	defer cancel()
 	result, err := target.Run(callCtx, tool.Call{ID: session.CallID(call.ID), Name: call.Tool, Arguments: call.Arguments, Program: program})
+	result = t.redact(result) // hooks see no more of it than the model
 	switch {
 	case ctx.Err() != nil:
 		text := "the turn was cancelled while the call ran; it may have had an effect"
@@ -150,11 +152,19 @@ func (t *turn) body(ctx context.Context, target tool.Tool, call hook.Call, inste
 		text := fmt.Sprintf("the call was ended after its time limit of %v", limit)
 		return tool.Result{Content: text, IsError: true, Code: tool.TimedOut}, nil
 	case err != nil:
-		return tool.Result{Content: err.Error(), IsError: true}, nil
+		return t.redact(tool.Result{Content: err.Error(), IsError: true}), nil
 	case result.Code == tool.SandboxUnavailable:
 		return result, t.record(session.SandboxRefused{CallID: session.CallID(call.ID), Reason: result.Content})
 	}
 	return result, nil
+}
+
+// redact takes out of a result what must not be in the log.
+func (t *turn) redact(r tool.Result) tool.Result {
+	if t.cfg.Redact != nil {
+		r.Content, r.Structured = t.cfg.Redact(r.Content), t.cfg.Redact(r.Structured)
+	}
+	return r
 }
 
 var errToolTimeout = errors.New("tool time limit")

@@ -32,6 +32,10 @@ type Config struct {
 	Parameters  json.RawMessage // of the request: a JSON object, or nil
 	MaxSteps    int             // model requests in one turn; 0 means 40
 	ToolTimeout time.Duration   // for a call of a tool that names none; 0 means 2 minutes
+
+	// Redact takes out of each tool result what neither the model, nor hooks, nor
+	// the log may have, such as the values of secrets. Nil takes out nothing.
+	Redact func(string) string
 }
 
 // Engine runs turns on one session. Its methods are called one at a time, but

@@ -33,8 +33,17 @@ type transcript struct {
 	MaxSteps int
 	Profile  permission.Profile
 	Approve  permission.Approve
-	Nested   bool // with the tools nest and nest_side
+	Nested   bool   // with the tools nest and nest_side
+	Secret   string // is taken out of results
 	Hooks    []*scriptedHook
+}
+
+// redact is the engine's Redact, nil if there is no secret.
+func (c transcript) redact() func(string) string {
+	if c.Secret == "" {
+		return nil
+	}
+	return func(text string) string { return strings.ReplaceAll(text, c.Secret, "[redacted]") }
 }
 
 // scriptedHook answers from lists, one answer a call. An answer that starts
@@ -222,7 +231,7 @@ func play(t *testing.T, archive *txtar.Archive) string {
 	}
 	e, err := engine.New(engine.Config{
 		Provider: script.New(replies), Log: log, Tools: tools, Policy: policy, Hooks: hooks,
-		Model: "scripted", System: "test", MaxSteps: config.MaxSteps,
+		Model: "scripted", System: "test", MaxSteps: config.MaxSteps, Redact: config.redact(),
 	})
 	if err != nil {
 		t.Fatal(err)

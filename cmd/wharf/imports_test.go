@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"engine/provider/openai":    {"engine/provider", "engine/session"},
 	"engine/provider/script":    {"engine/provider", "engine/session"},
 	"engine/tool":               {"engine/session", "engine/permission"},
-	"engine/tool/builtin":       {"engine/tool", "engine/session", "engine/sandbox", "engine/egress", "engine/permission"},
+	"engine/tool/builtin":       {"engine/tool", "engine/session", "engine/sandbox", "engine/egress", "engine/secret", "engine/permission"},
 	"host":                      {"host/abi", "host/capability", "host/extism", "engine/egress", "engine/secret", "engine/session", "engine/hook", "engine/tool", "engine/permission", "engine/sandbox"},
 	"host/abi":                  {},
 	"host/capability":           {"engine/egress"},

@@ -174,6 +174,32 @@ func TestStaleFilesAreRefused(t *testing.T) {
 	b.want("edit_file", args{"path": "a", "old_text": "1", "new_text": "2"}, "replaced 1 occurrence(s) in a")
 }
 
+// A text that was shown with the mark of a secret in it does not get into a file.
+func TestMarksAreNotWritten(t *testing.T) {
+	const before = "KEY=sk-0123456789\nMODE=a\n"
+	b := newBench(t, map[string]string{".env": before})
+	tests := []struct {
+		tool string
+		args any
+		want string
+	}{
+		{"write_file", map[string]any{"path": ".env", "content": "KEY=[redacted:API_KEY]\nMODE=b\n"}, `error: write ".env": the text holds [redacted:API_KEY], which stands for a secret: leave the lines with it as they are, and change others by edit_file`},
+		{"edit_file", map[string]any{"path": ".env", "old_text": "MODE=a", "new_text": "KEY=[redacted:API_KEY]"}, `error: edit ".env": the text holds [redacted:API_KEY], which stands for a secret: leave the lines with it as they are, and change others by edit_file`},
+		{"edit_file", map[string]any{"path": ".env", "old_text": "KEY=[redacted:API_KEY]\nMODE=a", "new_text": "MODE=b"}, `error: edit ".env": the text holds [redacted:API_KEY], which stands for a secret: leave the lines with it as they are, and change others by edit_file`},
+	}
+	for _, tt := range tests {
+		if got := b.call(tt.tool, tt.args); got != tt.want {
+			t.Errorf("%s:\n got %s\nwant %s", tt.tool, got, tt.want)
+		}
+	}
+	if got, err := os.ReadFile(filepath.Join(b.dir, ".env")); err != nil || string(got) != before {
+		t.Errorf("the file is %q, %v", got, err)
+	}
+	if got := b.call("edit_file", map[string]any{"path": ".env", "old_text": "MODE=a", "new_text": "MODE=b"}); got != "replaced 1 occurrence(s) in .env" {
+		t.Errorf("another line: %s", got)
+	}
+}
+
 func TestLookingAround(t *testing.T) {
 	b := newBench(t, map[string]string{
 		"main.go": "package main\n\nfunc main() {\n\tprintln(\"Hello\")\n}\n", "README": "hello\n", "sub/a.go": "package sub\n",

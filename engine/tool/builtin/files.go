@@ -14,6 +14,7 @@ import (
 
 	"github.com/wharf-agent/wharf/engine/permission"
 	"github.com/wharf-agent/wharf/engine/sandbox"
+	"github.com/wharf-agent/wharf/engine/secret"
 	"github.com/wharf-agent/wharf/engine/tool"
 )
 
@@ -151,6 +152,9 @@ func (f *files) writeFile() tool.Tool {
 		},"required":["path","content"]`,
 		permission.Writes, 0,
 		func(_ context.Context, a writeArgs) (tool.Result, error) {
+			if err := checkMarks("write", a.Path, a.Content); err != nil {
+				return tool.Result{}, err
+			}
 			rel, err := f.root.Writable(a.Path)
 			if err != nil {
 				return tool.Result{}, err
@@ -181,6 +185,9 @@ func (f *files) editFile() tool.Tool {
 		},"required":["path","old_text","new_text"]`,
 		permission.Writes, 0,
 		func(_ context.Context, a editArgs) (tool.Result, error) {
+			if err := checkMarks("edit", a.Path, a.OldText, a.NewText); err != nil {
+				return tool.Result{}, err
+			}
 			content, rel, err := f.read(a.Path)
 			if err != nil {
 				return tool.Result{}, err
@@ -194,6 +201,18 @@ func (f *files) editFile() tool.Tool {
 			}
 			return text("replaced %d occurrence(s) in %s", max(a.Count, 1), rel), nil
 		})
+}
+
+// checkMarks refuses texts with the mark of a secret: the model was not shown
+// what the mark stands for, so it would end up in the file.
+func checkMarks(verb, name string, texts ...string) error {
+	for _, t := range texts {
+		if mark, found := secret.Mark(t); found {
+			return fmt.Errorf("%s %q: the text holds %s, which stands for a secret: "+
+				"leave the lines with it as they are, and change others by edit_file", verb, name, mark)
+		}
+	}
+	return nil
 }
 
 // replace applies an edit to a file's content.

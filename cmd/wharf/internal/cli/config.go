@@ -35,7 +35,8 @@ type config struct {
 	Sandbox     sandboxConfig              `toml:"sandbox"`
 	Log         logConfig                  `toml:"log"`
 	Extensions  map[string]extensionConfig `toml:"extensions"`
-	Trust       map[string]string          `toml:"trust"` // project configurations, by path: "sha256:…"
+	Secrets     map[string]secretConfig    `toml:"secrets"` // of the user's own file alone
+	Trust       map[string]string          `toml:"trust"`   // project configurations, by path: "sha256:…"
 
 	order []string // the extensions' names as they were configured
 }
@@ -92,7 +93,7 @@ func loadConfig(f folders, file, workspace string, sets []string) (config, []str
 	text, err := os.ReadFile(path)
 	switch {
 	case err == nil:
-		err = l.addFile(path, text)
+		err = l.addFile(path, text, nil)
 	case errors.Is(err, os.ErrNotExist) && file == "":
 		err = nil
 	default:
@@ -150,7 +151,16 @@ func (l *loader) addProject(workspace string) error {
 			path, l.user, path, digest))
 		return nil
 	}
-	return l.addFile(path, text)
+	return l.addFile(path, text, l.refuseSecrets)
+}
+
+// refuseSecrets keeps a project from saying what is read and run for a secret,
+// also one that is trusted for all else.
+func (l *loader) refuseSecrets(layer map[string]any) error {
+	if _, has := layer["secrets"]; has {
+		return fmt.Errorf("secrets belong into your own configuration, %s: take [secrets] out here", l.user)
+	}
+	return nil
 }
 
 func (l *loader) addEnvironment() error {
@@ -195,10 +205,16 @@ func quote(text string) string {
 	return string(quoted)
 }
 
-// addFile adds a file, in which ${VAR} stands for the environment's variables
-// and an extension's path is relative to the file.
-func (l *loader) addFile(path string, text []byte) error {
+// addFile adds a file that check, unless nil, has nothing against. ${VAR} in it
+// stands for the environment's variables; the paths of extensions and of secrets are
+// relative to the file.
+func (l *loader) addFile(path string, text []byte, check func(map[string]any) error) error {
 	return l.add(path, string(text), func(layer map[string]any) error {
+		if check != nil {
+			if err := check(layer); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+		}
 		if err := expand(layer, os.LookupEnv); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
@@ -207,6 +223,13 @@ func (l *loader) addFile(path string, text []byte) error {
 			row, _ := row.(map[string]any)
 			if file, ok := row["path"].(string); ok && strings.ContainsAny(file, "/.") {
 				row["path"] = absolute(file, filepath.Dir(path))
+			}
+		}
+		secrets, _ := layer["secrets"].(map[string]any)
+		for _, source := range secrets {
+			source, _ := source.(map[string]any)
+			if file, ok := source["file"].(string); ok && file != "" {
+				source["file"] = absolute(file, filepath.Dir(path))
 			}
 		}
 		return nil

@@ -20,7 +20,7 @@ func TestConfigurationIsDocumented(t *testing.T) {
 		t.Fatal("docs/configuration.md has no example")
 	}
 	l := loader{merged: map[string]any{}}
-	if err := l.addFile("/home/me/.config/wharf/config.toml", []byte(example)); err != nil {
+	if err := l.addFile("/home/me/.config/wharf/config.toml", []byte(example), nil); err != nil {
 		t.Fatal(err)
 	}
 	var missing func(t reflect.Type, table map[string]any) []string
@@ -48,7 +48,7 @@ func TestConfigurationIsDocumented(t *testing.T) {
 			t.Errorf("docs/configuration.md does not name %s", name)
 		}
 	}
-	if cfg, err := l.config(); err != nil || cfg.Extensions["redact"].Path != "redact" || len(cfg.order) != 2 {
+	if cfg, err := l.config(); err != nil || cfg.Extensions["redact"].Path != "redact" || len(cfg.order) != 2 || cfg.Secrets["GITHUB_TOKEN"].File != "/home/me/.config/wharf/github-token" {
 		t.Errorf("the example reads as %+v, %v", cfg, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/sandbox"
+	"github.com/wharf-agent/wharf/engine/secret"
 	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/engine/tool"
 	"github.com/wharf-agent/wharf/engine/tool/builtin"
@@ -64,6 +65,7 @@ type equipment struct {
 	gate    gate
 	root    *sandbox.Root
 	names   map[string]bool // of the extensions
+	secrets *secret.Store
 	closes  []func()
 }
 
@@ -108,7 +110,7 @@ func (j *journal) attach(log *session.Log) error {
 
 // equip makes the tools and loads the extensions.
 func (o runOptions) equip(ctx context.Context, plan plan, view *progress) (_ *equipment, err error) {
-	e := &equipment{names: map[string]bool{}}
+	e := &equipment{names: map[string]bool{}, secrets: plan.secrets}
 	defer func() {
 		if err != nil {
 			e.close()
@@ -206,7 +208,7 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 		if err != nil {
 			return usagef("extensions.%s.grant: %w", name, err)
 		}
-		err = e.join(ctx, h, row.Path, name, host.Options{Grant: grant, Config: row.Config})
+		err = e.join(ctx, h, row.Path, name, host.Options{Grant: grant, Config: row.Config}, view)
 		if err == nil {
 			continue
 		}
@@ -220,7 +222,7 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 		if err != nil {
 			return usagef("--grant of %s: %w", flag.path, err)
 		}
-		if err := e.join(ctx, h, flag.path, "", host.Options{Grant: grant}); err != nil {
+		if err := e.join(ctx, h, flag.path, "", host.Options{Grant: grant}, view); err != nil {
 			return usagef("--ext %s: %w", flag.path, err)
 		}
 	}
@@ -251,7 +253,7 @@ func orNone(grant any) any {
 
 // join loads one extension and takes it into the session. name is what the
 // configuration calls it, if it does.
-func (e *equipment) join(ctx context.Context, h *host.Host, path, name string, options host.Options) error {
+func (e *equipment) join(ctx context.Context, h *host.Host, path, name string, options host.Options, view *progress) error {
 	ext, err := loadExtension(ctx, h, path, options)
 	if err != nil {
 		return err
@@ -276,8 +278,9 @@ func (e *equipment) join(ctx context.Context, h *host.Host, path, name string, o
 			return refuse("there is a tool %q already: nothing is shadowed, leave one out", t.Name)
 		}
 	}
+	e.readSecrets(ctx, ext, view)
 	joined, err := ext.Session(ctx, host.SessionConfig{
-		Record: e.journal.record, Gate: &e.gate, Root: e.root, Env: os.LookupEnv,
+		Record: e.journal.record, Gate: &e.gate, Root: e.root, Env: os.LookupEnv, Secrets: e.secrets,
 	})
 	if err != nil {
 		return err

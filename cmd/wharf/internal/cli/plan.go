@@ -14,6 +14,7 @@ import (
 	"github.com/wharf-agent/wharf/engine/provider/openai"
 	"github.com/wharf-agent/wharf/engine/provider/script"
 	"github.com/wharf-agent/wharf/engine/sandbox"
+	"github.com/wharf-agent/wharf/engine/secret"
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
@@ -27,6 +28,7 @@ type plan struct {
 	model      engine.Provider
 	policy     *permission.Policy
 	parameters json.RawMessage
+	secrets    *secret.Store
 	store      *session.Store
 }
 
@@ -49,6 +51,9 @@ func (o runOptions) plan(view *progress) (p plan, err error) {
 		view.notice("%s", notice)
 	}
 	if p.model, err = o.newProvider(p.cfg); err != nil {
+		return p, err
+	}
+	if p.secrets, err = newSecrets(p.cfg); err != nil {
 		return p, err
 	}
 	if p.parameters, err = p.cfg.parameters(); err != nil {
@@ -241,10 +246,16 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 	p.engine, err = engine.New(engine.Config{
 		Provider: plan.model, Log: p.log, Tools: &equipment.tools, Hooks: equipment.hooks, Policy: plan.policy,
 		Model: plan.cfg.Model, System: systemText(plan.workspace, plan.cfg, o.noSandbox),
-		Parameters: plan.parameters, MaxSteps: plan.cfg.MaxSteps,
+		Parameters: plan.parameters, MaxSteps: plan.cfg.MaxSteps, Redact: plan.redact,
 	})
 	equipment.gate.engine.Store(p.engine)
 	return p, err
+}
+
+// redact takes the values of secrets out of a text.
+func (p plan) redact(text string) string {
+	clean, _ := p.secrets.Scanner().Redact(text)
+	return clean
 }
 
 // tellChanges says what a session is gone on without, or otherwise than before:
