@@ -143,9 +143,11 @@ func (h *Host) compile(ctx context.Context, e *Extension, wasm []byte) error {
 	if h.compiler == "" {
 		return e.compile(ctx, wasm, wazero.NewRuntimeConfigInterpreter())
 	}
+	begin := time.Now()
 	if err := h.compileApart(ctx, wasm); err != nil {
 		return err
 	}
+	e.CompileTime = time.Since(begin)
 	if err := e.compile(onlyCached(ctx), wasm, compiler); err != nil {
 		return fmt.Errorf("the compiler %q made code that is not this program's: name the wharf binary of this version: %w", h.compiler, err)
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/wharf-agent/wharf/host/capability"
@@ -45,3 +46,20 @@ const (
 	limitBlocks     = 20_000 // within each other
 	limitBranches   = 50_000 // of all tables
 )
+
+// Limit is one of the limits that an extension runs under, by the name that an
+// error about it has.
+type Limit struct{ Name, Value string }
+
+// Limits lists the limits on the extension while it runs.
+func (m *Manifest) Limits() []Limit {
+	return []Limit{
+		{"memory", m.Memory.String() + " an instance"},
+		{"output", capability.Size(limitOutput).String() + " an answer or request"},
+		{"log", capability.Size(limitLog).String() + " a call"},
+		{"operations", fmt.Sprintf("%d a call", limitOperations)},
+		{"depth", capability.Size(limitStack).String() + " of calls within each other"},
+		{"tables", fmt.Sprintf("%d elements", limitTableElements)},
+		{"start", StartTimeout.String()},
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 
@@ -31,6 +32,9 @@ type Extension struct {
 	Manifest *Manifest
 	Digest   string // SHA-256 of the file, hexadecimal
 	Granted  capability.Effective
+	// CompileTime is what compiling took just now; 0 if that was done before, or
+	// the module is interpreted.
+	CompileTime time.Duration
 
 	host     *Host
 	config   map[string]any

@@ -74,7 +74,8 @@ var notInName = regexp.MustCompile(`[^a-z0-9-]+`)
 // ReadExtension reads a module's file. A plugin with Extism's ABI that has no
 // manifest gets that of the file NAME.toml beside it; one that lists its tools
 // itself needs none, and is called like its file. The digest of an extension is
-// that of both together.
+// that of both together. Where only the manifest is missing, the module is
+// returned with the error.
 func ReadExtension(path string) ([]byte, error) {
 	wasm, err := ReadFile(path)
 	if err != nil {
@@ -98,7 +99,7 @@ func ReadExtension(path string) ([]byte, error) {
 		name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(filepath.Base(base)), "-"), "-")
 		text = fmt.Appendf(nil, "name = %q\nversion = \"0\"\nabi = \"extism\"\n", cmp.Or(name, "plugin"))
 	default:
-		return nil, fmt.Errorf("it is a plugin with Extism's ABI, and has no manifest: write %s.toml beside it, with abi = \"extism\"", filepath.Base(base))
+		return wasm, fmt.Errorf("it is a plugin with Extism's ABI, and has no manifest: write %s.toml beside it, with abi = \"extism\"", filepath.Base(base))
 	}
 	return EmbedManifest(wasm, string(text))
 }
