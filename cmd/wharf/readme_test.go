@@ -64,7 +64,7 @@ func TestReadmeHook(t *testing.T) {
 		return string(out)
 	}
 	wharf("ext", "build", ext)
-	if out := wharf("ext", "inspect", filepath.Join(ext, "house-rules.wasm")); !strings.Contains(out, "hook          before_execute_tool (within 1s, on failure deny, only for exec)") {
+	if out := wharf("ext", "inspect", filepath.Join(ext, "house-rules.wasm")); !strings.Contains(out, "(only for exec), and may answer; if it has not answered within 1s, or fails, the answer is no") {
 		t.Errorf("ext inspect:\n%s", out)
 	}
 	out := wharf("run", "--script", "model.jsonl", "--ext", "house-rules/house-rules.wasm", "Push my work.")
