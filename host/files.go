@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 	"unicode/utf8"
 
@@ -55,6 +53,10 @@ func (x *instance) resolve(name string, write bool) (*sandbox.Root, string, erro
 		refused = fmt.Errorf("%q leads to %q: %w", name, rel, refused)
 		return nil, "", errors.Join(refused, x.audit(refused))
 	}
+	if write {
+		_, err := root.Writable(rel)
+		return root, rel, x.refusedPath(err)
+	}
 	if pattern, protected := sandbox.Protected(rel, sandbox.LooksLikeHome(root.Dir())); protected {
 		return nil, "", x.refusedPath(fmt.Errorf("%w: %s is protected (%s)", sandbox.ErrRefused, rel, pattern))
 	}
@@ -75,13 +77,13 @@ func readFile(_ context.Context, x *instance, in abi.ReadRequest) (abi.ReadRespo
 	if err != nil {
 		return abi.ReadResponse{}, err
 	}
-	f, _, err := root.Open(rel)
+	f, opened, err := root.Open(rel)
 	if err != nil {
 		return abi.ReadResponse{}, x.refusedPath(err)
 	}
 	defer f.Close()
-	if err := unmoved(f, root, rel); err != nil {
-		return abi.ReadResponse{}, x.refusedPath(err)
+	if err := x.unmoved(rel, opened); err != nil {
+		return abi.ReadResponse{}, err
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -98,14 +100,13 @@ func readFile(_ context.Context, x *instance, in abi.ReadRequest) (abi.ReadRespo
 	return readResponse(content, in.Offset, info.Size()), nil
 }
 
-// unmoved makes sure that an open file is the one that was resolved: somebody
-// may have put a link into the path since.
-func unmoved(f *os.File, root *sandbox.Root, rel string) error {
-	where, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
-	if err != nil || where != filepath.Join(root.Dir(), rel) {
-		return fmt.Errorf("%w: %q changed while it was being opened", sandbox.ErrRefused, rel)
+// unmoved makes sure that what was opened is what the grant was checked for:
+// somebody may have put a link into the path since.
+func (x *instance) unmoved(rel, opened string) error {
+	if opened == rel {
+		return nil
 	}
-	return nil
+	return x.refusedPath(fmt.Errorf("%w: %q changed while it was being opened", sandbox.ErrRefused, rel))
 }
 
 // readResponse gives text as text, without a character at its end of which the
@@ -148,9 +149,12 @@ func listFolder(_ context.Context, x *instance, in abi.PathRequest) (abi.ListRes
 	if err != nil {
 		return abi.ListResponse{}, err
 	}
-	entries, _, err := root.ReadDir(rel)
+	entries, opened, err := root.ReadDir(rel)
 	if err != nil {
 		return abi.ListResponse{}, x.refusedPath(err)
+	}
+	if err := x.unmoved(rel, opened); err != nil {
+		return abi.ListResponse{}, err
 	}
 	if len(entries) > limitEntries {
 		return abi.ListResponse{}, fmt.Errorf("%w: the folder has %d entries, and the limit entries is %d", errOverLimit, len(entries), limitEntries)
@@ -180,9 +184,12 @@ func statFile(_ context.Context, x *instance, in abi.PathRequest) (abi.StatRespo
 	if err != nil {
 		return abi.StatResponse{}, err
 	}
-	info, _, err := root.Stat(rel)
+	info, opened, err := root.Stat(rel)
 	if err != nil {
 		return abi.StatResponse{}, x.refusedPath(err)
+	}
+	if err := x.unmoved(rel, opened); err != nil {
+		return abi.StatResponse{}, err
 	}
 	return abi.StatResponse{Size: info.Size(), Mode: info.Mode().String(), MTime: info.ModTime().UTC().Format(time.RFC3339Nano)}, nil
 }

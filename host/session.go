@@ -31,7 +31,7 @@ type Session struct {
 	calls     sync.WaitGroup // tool calls with an instance of their own, and making a spare
 
 	mu     sync.Mutex
-	closed bool
+	closed bool      // written with the slot held too
 	spare  *instance // for the next such call; nil while there is none
 	making func()    // ends the making of a spare; nil while none is made
 }
@@ -181,7 +181,7 @@ func (s *Session) within(ctx context.Context, limit time.Duration, use func(time
 		return err
 	}
 	defer func() { <-s.slot }()
-	if s.isClosed() {
+	if s.closed {
 		return errClosed
 	}
 	if !s.instance.usable() { // the last call broke it
@@ -269,12 +269,6 @@ func (s *Session) enter() bool {
 		s.calls.Add(1)
 	}
 	return !s.closed
-}
-
-func (s *Session) isClosed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
 }
 
 var errBusy = errors.New("it is busy: this happens in the course of a call of its own")

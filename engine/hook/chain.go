@@ -58,7 +58,12 @@ func NewChain(hooks []Hook, record func(session.Event) error) *Chain {
 }
 
 // Except returns the same chain, but the hook of that name is not asked.
-func (c *Chain) Except(name string) *Chain { return &Chain{c.points, c.record, name} }
+func (c *Chain) Except(name string) *Chain {
+	if name == "" {
+		return c
+	}
+	return &Chain{c.points, c.record, name}
+}
 
 // Has reports whether any hook handles p.
 func (c *Chain) Has(p Point) bool { return len(c.points[p]) > 0 }

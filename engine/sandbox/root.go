@@ -140,11 +140,24 @@ func (r *Root) Open(name string) (*os.File, string, error) {
 	if err == nil {
 		err = regular(info, name)
 	}
+	if err == nil {
+		err = r.unmoved(f, rel)
+	}
 	if err != nil {
 		f.Close()
 		return nil, "", err
 	}
 	return f, rel, nil
+}
+
+// unmoved makes sure that f is what was resolved as rel: somebody may have put
+// a link into the path since.
+func (r *Root) unmoved(f *os.File, rel string) error {
+	where, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err == nil && where != filepath.Join(r.dir, rel) {
+		err = fmt.Errorf("%w: %q changed while it was being opened", ErrRefused, rel)
+	}
+	return err
 }
 
 // Stat returns what name leads to.
@@ -164,25 +177,30 @@ func (r *Root) ReadDir(name string) ([]fs.DirEntry, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	entries, err := readDir(r.root, rel)
+	entries, err := readDir(r.root, rel, r.unmoved)
 	return entries, rel, tidy(err, name)
 }
 
 // readDir lists the folder rel, sorted by name. What is no folder, or a link, is
-// an error; a pipe is not waited for.
-func readDir(root *os.Root, rel string) ([]fs.DirEntry, error) {
+// an error; a pipe is not waited for. check is asked about what was opened.
+func readDir(root *os.Root, rel string, check func(*os.File, string) error) ([]fs.DirEntry, error) {
 	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if check != nil {
+		if err := check(f, rel); err != nil {
+			return nil, err
+		}
+	}
 	entries, err := f.ReadDir(-1)
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, err
 }
 
 // Writable reports whether name may be written, and where it leads: the
-// resolved path is not protected.
+// resolved path is not protected, and what is there may be replaced.
 func (r *Root) Writable(name string) (string, error) {
 	rel, err := r.Resolve(name)
 	if err != nil {
@@ -194,7 +212,14 @@ func (r *Root) Writable(name string) (string, error) {
 	if pattern, protected := Protected(rel, r.home); protected {
 		return "", fmt.Errorf("%w: %s is protected (%s): trusted programs read it outside the sandbox; ask the user to change it", ErrRefused, rel, pattern)
 	}
-	return rel, nil
+	info, err := r.root.Lstat(rel)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rel, nil
+	}
+	if err == nil {
+		err = sole(info, name)
+	}
+	return rel, tidy(err, name)
 }
 
 // Write puts content in the place of the file that name leads to, whole or not
@@ -221,8 +246,7 @@ func (r *Root) Write(name string, content []byte, check func(old *os.File) error
 }
 
 // openDir opens the folder rel, making what is missing of it, and makes sure
-// that it is the one that was resolved: somebody may have put a link there
-// since.
+// that it is the one that was resolved.
 func (r *Root) openDir(rel string) (*os.Root, error) {
 	if err := r.root.MkdirAll(rel, 0o755); err != nil {
 		return nil, err
@@ -237,11 +261,7 @@ func (r *Root) openDir(rel string) (*os.Root, error) {
 		return nil, err
 	}
 	defer f.Close()
-	where, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
-	if err == nil && where != filepath.Join(r.dir, rel) {
-		err = fmt.Errorf("%w: %q changed while it was being opened", ErrRefused, rel)
-	}
-	if err != nil {
+	if err := r.unmoved(f, rel); err != nil {
 		dir.Close()
 		return nil, err
 	}
@@ -268,11 +288,8 @@ func replaceable(dir *os.Root, base, name string, check func(*os.File) error) (f
 	if err != nil {
 		return 0, err
 	}
-	if err := regular(info, name); err != nil {
+	if err := sole(info, name); err != nil {
 		return 0, err
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
-		return 0, fmt.Errorf("%w: %q has %d names (hard links), and the others may be elsewhere: copy it first", ErrRefused, name, st.Nlink)
 	}
 	if check != nil {
 		if err := check(old); err != nil {
@@ -300,6 +317,14 @@ func replace(dir *os.Root, base string, content []byte, mode fs.FileMode) error 
 		dir.Remove(temp)
 	}
 	return err
+}
+
+// sole reports whether a file is a regular one with one name.
+func sole(info fs.FileInfo, name string) error {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && st.Nlink > 1 {
+		return fmt.Errorf("%w: %q has %d names (hard links), and the others may be elsewhere: copy it first", ErrRefused, name, st.Nlink)
+	}
+	return regular(info, name)
 }
 
 func regular(info fs.FileInfo, name string) error {

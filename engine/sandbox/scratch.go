@@ -72,7 +72,7 @@ func empty(ctx context.Context, root *os.Root) error {
 			return ctx.Err()
 		}
 		dir := folders[0]
-		entries, err := readDir(root, dir)
+		entries, err := readDir(root, dir, nil)
 		if err != nil {
 			return err
 		}
