@@ -83,6 +83,7 @@ const (
 	markEnd                    // a loop's end
 	markBranch                 // a branch that leaves a loop
 	markBulk                   // an instruction whose operand on top says how long it takes
+	markMove                   // one that is cut up if it takes long
 	markYield                  // looks at the clock, whatever was counted
 	markRef                    // ref.func
 )
@@ -92,7 +93,7 @@ type mark struct {
 	kind    markKind
 	at, end int    // what the mark stands for in the body; nothing, if it only inserts
 	loop    int    // the innermost loop around, or the one that it is about; -1 is none
-	n       uint32 // markCheck: the cost; markBranch: the blocks that are open within the loop; markRef: the function
+	n       uint32 // markCheck: the cost; markBranch: the blocks that are open within the loop; markMove: which instruction; markRef: the function
 }
 
 // body is a function's body.
@@ -284,7 +285,11 @@ func (f *body) bulk(at int) {
 		kind = markYield
 	}
 	f.called()
-	f.mark(mark{kind: kind, at: at, end: at})
+	end := at
+	if op == bulkCopy || op == bulkFill {
+		kind, end = markMove, f.at
+	}
+	f.mark(mark{kind: kind, at: at, end: end, n: op})
 }
 
 // vector reads what stands behind 0xfd.

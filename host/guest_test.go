@@ -226,10 +226,14 @@ func TestStart(t *testing.T) {
 		t.Run(tt.fixture, func(t *testing.T) {
 			t.Parallel()
 			e := load(t, shared, tt.fixture, strings.Replace(leastManifest, "abi", "role = \"guard\"\nabi", 1), Options{})
+			begin := time.Now()
 			s, err := e.Session(t.Context(), SessionConfig{Record: (&journal{}).record})
 			if err == nil {
 				s.Close()
 				t.Fatal("it started")
+			}
+			if late := time.Since(begin) - StartTimeout; late > 250*time.Millisecond {
+				t.Errorf("it ended %v late", late)
 			}
 			var failed *LoadError
 			if !errors.As(err, &failed) || err.Error() != tt.want {

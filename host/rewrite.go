@@ -32,11 +32,14 @@ type space struct {
 
 // added is what the rewriter adds, by index.
 type added struct {
-	yield uint32
-	fuel  uint32
-	table uint32
-	slots map[uint32]uint32 // functions in the table
-	order []uint32          // of them
+	yield    uint32
+	fuel     uint32
+	table    uint32
+	slots    map[uint32]uint32 // functions in the table
+	order    []uint32          // of them
+	piece    int               // what is moved at once
+	operands uint32            // the type of the functions that move more
+	moves    []byte            // the instructions for which there is one, behind yield
 }
 
 // slot returns the place of a function in the added table.
@@ -48,6 +51,16 @@ func (a *added) slot(function uint32) uint32 {
 		a.order = append(a.order, function)
 	}
 	return i
+}
+
+// long returns the function that takes the place of an instruction.
+func (a *added) long(op byte) uint32 {
+	i := slices.Index(a.moves, op)
+	if i < 0 {
+		i = len(a.moves)
+		a.moves = append(a.moves, op)
+	}
+	return a.yield + 1 + uint32(i)
 }
 
 // outside is an error about an index of nothing that there is.
@@ -62,6 +75,7 @@ type rewriting struct {
 	added added
 	data  map[byte][]byte // the sections as they were
 	fuel  int             // what a guest has between yields
+	piece int
 }
 
 // rewrite returns the module as it is compiled: with bounded tables, and so
@@ -71,12 +85,13 @@ func (m *module) rewrite() ([]byte, error) {
 	if err := m.boundTables(); err != nil {
 		return nil, err
 	}
-	return m.count(fuelFull)
+	return m.count(fuelFull, pieceFull)
 }
 
-// count makes the module count, with so much fuel between yields.
-func (m *module) count(fuel int) ([]byte, error) {
-	w := &rewriting{module: m, data: map[byte][]byte{}, fuel: fuel}
+// count makes the module count, with so much fuel between yields and memory
+// moved in pieces so long.
+func (m *module) count(fuel, piece int) ([]byte, error) {
+	w := &rewriting{module: m, data: map[byte][]byte{}, fuel: fuel, piece: piece}
 	if err := m.checkOrder(); err != nil {
 		return nil, err
 	}
@@ -122,6 +137,7 @@ func (w *rewriting) measure() error {
 	s.declared = make([]bool, s.funcs)
 	w.added = added{
 		yield: s.funcs, fuel: s.globals, table: s.tables, slots: map[uint32]uint32{},
+		piece: w.piece, operands: s.types + 1,
 	}
 	return nil
 }
@@ -137,7 +153,7 @@ func (w *rewriting) code() error {
 	}
 	imported := len(w.space.imported)
 	pen, blocks := &writer{added: &w.added}, []block(nil)
-	out := appendU32(make([]byte, 0, len(r.data)*5/4), uint32(len(w.funcs)+1))
+	out := make([]byte, 0, len(r.data)*5/4)
 	for i, t := range w.funcs {
 		f := &body{reader: reader{data: r.bytes(r.u32())}, module: &w.space, params: uint32(len(w.types[t].params)), blocks: blocks}
 		if r.err != nil {
@@ -152,12 +168,24 @@ func (w *rewriting) code() error {
 	if r.at != len(r.data) {
 		return errMalformed
 	}
-	pen.out = append(pen.out[:0], 0) // the function yield fills up the fuel
+	out = w.addBodies(out, pen)
+	w.data[sectionCode] = append(appendU32(nil, uint32(len(w.funcs)+1+len(w.added.moves))), out...)
+	return nil
+}
+
+// addBodies appends the bodies of what is added: yield, which fills up the
+// fuel, and what moves much memory.
+func (w *rewriting) addBodies(out []byte, pen *writer) []byte {
+	pen.out = append(pen.out[:0], 0)
 	pen.constant(w.fuel)
 	pen.op(opGlobalSet, w.added.fuel)
 	pen.op(opEnd)
-	w.data[sectionCode] = append(appendU32(out, uint32(len(pen.out))), pen.out...)
-	return nil
+	out = append(appendU32(out, uint32(len(pen.out))), pen.out...)
+	for _, op := range w.added.moves {
+		pen.longMove(op)
+		out = append(appendU32(out, uint32(len(pen.out))), pen.out...)
+	}
+	return out
 }
 
 // addTable adds the table for ref.func.
@@ -200,9 +228,12 @@ var sectionOrder = []byte{
 func (w *rewriting) assemble() []byte {
 	w.addTable()
 	if len(w.funcs) > 0 {
-		w.extend(sectionType, []byte{0x60, 0, 0})
-		own := appendU32(nil, w.space.types)
-		w.extend(sectionFunction, own)
+		w.extend(sectionType, []byte{0x60, 0, 0}, append([]byte{0x60, 3}, i32+i32+i32+"\x00"...))
+		own := [][]byte{appendU32(nil, w.space.types)}
+		for range w.added.moves {
+			own = append(own, appendU32(nil, w.added.operands))
+		}
+		w.extend(sectionFunction, own...)
 		global := func(v int) []byte { return append(appendS32([]byte{i32[0], 1, opI32Const}, int32(v)), opEnd) }
 		w.extend(sectionGlobal, global(w.fuel))
 		export := func(name string, i uint32) []byte { return appendU32(append(appendName(nil, name), kindFunction), i) }

@@ -135,7 +135,7 @@ func (s *specRun) load(ctx context.Context, file, as string) (api.Module, error)
 	if err != nil {
 		return nil, err
 	}
-	rewritten, err := m.count(0)
+	rewritten, err := m.count(0, 1)
 	if err != nil {
 		return nil, err
 	}

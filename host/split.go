@@ -92,6 +92,8 @@ func (w *writer) write(m mark) {
 		w.branch(m, source)
 	case markBulk:
 		w.bulk()
+	case markMove:
+		w.moved(byte(m.n), source)
 	case markYield:
 		w.op(opCall, w.added.yield)
 	case markRef:
