@@ -14,11 +14,13 @@ import (
 	"github.com/wharf-agent/wharf/cmd/wharf/internal/cli"
 	"github.com/wharf-agent/wharf/cmd/wharf/internal/quirks"
 	"github.com/wharf-agent/wharf/engine/sandbox"
+	"github.com/wharf-agent/wharf/host"
 )
 
 // The test program is also wharf itself, so that a run is a process of its own.
 func TestMain(m *testing.M) {
 	sandbox.Init()
+	host.Init()
 	if os.Getenv("WHARF_TEST_AS_WHARF") == "1" {
 		os.Exit(cli.Main())
 	}

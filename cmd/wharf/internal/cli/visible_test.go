@@ -3,15 +3,19 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"github.com/wharf-agent/wharf/cmd/wharf/internal/quirks"
+	"github.com/wharf-agent/wharf/host/build"
 )
 
 // object is JSON as a stranger reads it: nothing of Wharf's own code has a part
@@ -96,6 +100,14 @@ func rebuild(t *testing.T, path string) (bodies []object) {
 			messages = append(messages, object{"role": "tool", "tool_call_id": data["call_id"], "content": content})
 		case "request.sent":
 			bodies = append(bodies, request(header, messages))
+		case "extension.asked":
+			body := object{
+				"model": data["model"], "stream": true, "stream_options": object{"include_usage": true},
+				"messages": []any{object{"role": "user", "content": data["prompt"]}},
+			}
+			parameters, _ := data["parameters"].(object)
+			maps.Copy(body, parameters)
+			bodies = append(bodies, body)
 		}
 	}
 	return bodies
@@ -117,6 +129,8 @@ func request(header object, messages []any) object {
 	if tools != nil {
 		body["tools"] = tools
 	}
+	parameters, _ := header["parameters"].(object)
+	maps.Copy(body, parameters)
 	return body
 }
 
@@ -189,4 +203,43 @@ func TestVisibleOverRuns(t *testing.T) {
 		},
 		Expect: quirks.Expect{Outcome: "success", Exit: []int{0}, Text: &last},
 	})
+}
+
+// TestVisibleOfExtensions: what an extension asks the model is in the log too.
+func TestVisibleOfExtensions(t *testing.T) {
+	if _, err := exec.LookPath("wat2wasm"); err != nil {
+		if os.Getenv("WHARF_TEST_STRICT") == "1" {
+			t.Fatal("wat2wasm is missing: apt install wabt")
+		}
+		t.Skip("wat2wasm is missing: apt install wabt")
+	}
+	script, err := txtar.ParseFile("../../testdata/script/ext_operations.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, f := range script.Files {
+		if name, ok := strings.CutPrefix(f.Name, "relay/"); ok {
+			if err := os.WriteFile(filepath.Join(dir, name), f.Data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	built, err := build.Extension(t.Context(), build.Config{Dir: dir, Env: os.Environ()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := `{"chunks":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"relay","arguments":"{\"op\":\"llm.complete\",\"request\":{\"prompt\":\"Is <it> polite?\",\"max_tokens\":9}}"}}]}},{"finish":"tool_calls"}]}`
+	last := "Done."
+	outcome := play(t, quirks.Case{
+		Args: []string{"--ext", built.Path, "--grant", "llm", "--set", "parameters.temperature=0"},
+		Runs: []quirks.Run{{Prompt: "Ask.", Replies: []json.RawMessage{
+			json.RawMessage(call), json.RawMessage(`{"chunks":[{"delta":{"content":"It is."}},{"finish":"stop"}]}`),
+			json.RawMessage(`{"chunks":[{"delta":{"content":"Done."}},{"finish":"stop"}]}`),
+		}}},
+		Expect: quirks.Expect{Outcome: "success", Exit: []int{0}, Text: &last},
+	})
+	if len(outcome.Requests) != 3 || !bytes.Contains(outcome.Requests[2].Body, []byte("It is.")) {
+		t.Errorf("%d requests came; want 3, and the answer in the last", len(outcome.Requests))
+	}
 }
