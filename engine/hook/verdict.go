@@ -45,6 +45,19 @@ func (v Verdict) replacement(key string, into any) bool {
 	return ok && json.Unmarshal(raw, into) == nil
 }
 
+// ParseVerdict reads what a hook answered at a point, as the chain does: it is
+// strict, an empty answer is no opinion, and the error says what is bad.
+func ParseVerdict(p Point, answer []byte) (Verdict, error) {
+	info, ok := Lookup(p)
+	if !ok {
+		return Verdict{}, fmt.Errorf("there is no hook point %q", p)
+	}
+	if len(answer) == 0 {
+		return Verdict{}, nil
+	}
+	return parse(info, answer)
+}
+
 // parse reads an answer at a point. It is strict: a misspelt "decision" must
 // not pass for no opinion. What the point does not take is a bad answer.
 func parse(info Info, answer []byte) (Verdict, error) {
