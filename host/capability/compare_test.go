@@ -128,3 +128,27 @@ llm = { tokens = 20001 }`
 		t.Errorf("new:\n%s\nwant:\n%s", got, want)
 	}
 }
+
+// Whatever is accepted can be compared, and no comparison widens it.
+func FuzzCompare(f *testing.F) {
+	f.Add(everything, `exec = ["gofmt -l *", "* x"]`)
+	f.Add(`fs = [{ path = ".", mode = "read" }]`, `fs = [{ path = "a/b", mode = "write" }]`)
+	f.Add(`http = ["* https://*.example.com:8443/*"]`, `http = ["GET https://a.b.example.com:8443/x"]`)
+	f.Fuzz(func(t *testing.T, first, second string) {
+		a, err1 := parse(first)
+		b, err2 := parse(second)
+		if err1 != nil || err2 != nil {
+			return
+		}
+		both := a.Intersect(b)
+		if !a.Includes(a) || !a.Includes(both) || !b.Includes(both) {
+			t.Errorf("a ∩ b reaches more than a and b:\n%s", both)
+		}
+		if again, err := parse(both.String()); err != nil || again.String() != both.String() {
+			t.Errorf("a ∩ b does not read as it is printed: %v\n%s", err, both)
+		}
+		if more := a.Minus(b); more.Empty() != b.Includes(a) || !a.Includes(more) {
+			t.Errorf("a - b is\n%s", more)
+		}
+	})
+}

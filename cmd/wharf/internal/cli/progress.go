@@ -78,6 +78,10 @@ func (p *progress) event(r session.Record) {
 		p.notice("extension %q failed at %s (%s): %s", e.Extension, e.Point, e.OnFailure, e.Failure)
 	case session.ExtensionQuarantined:
 		p.notice("extension %q is quarantined for this session: %s", e.Extension, e.Reason)
+	case session.ExtensionUsed:
+		if p.verbose && !e.Allowed {
+			fmt.Fprintln(p.w, p.paint(dim, "  "+oneLine(fmt.Sprintf("%s of %s was refused: %s", e.Operation, e.Extension, e.Reason), 240)))
+		}
 	case session.ExtensionLogged:
 		if p.verbose {
 			fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  [%s %s] %s", e.Extension, e.Level, oneLine(e.Text, 160))))

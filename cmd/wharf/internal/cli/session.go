@@ -180,8 +180,24 @@ func showEvent(r session.Record) string {
 		return line("quarantine", e.Extension+": "+e.Reason)
 	case session.SandboxRefused:
 		return line("sandbox", e.Reason)
+	case session.ExtensionUsed:
+		if e.Allowed && e.CallID == "" { // only what it did in the agent's place
+			return ""
+		}
+		return line(useKind(e), strings.TrimSpace(fmt.Sprintf("%s by %s: %s", e.Operation, e.Extension, e.Target)+"\n"+e.Reason))
+	case session.ExtensionAsked:
+		return line("asked", e.Extension+": "+e.Prompt)
+	case session.ExtensionAnswered:
+		return line("answered", strings.TrimSpace(e.Text+" "+e.Error))
 	}
 	return ""
+}
+
+func useKind(e session.ExtensionUsed) string {
+	if e.Allowed {
+		return "used"
+	}
+	return "refused"
 }
 
 // clip returns text without its middle if it is longer than n bytes.
