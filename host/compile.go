@@ -32,7 +32,7 @@ import (
 
 // The limits of that process.
 const (
-	limitCompileTime   = 60 * time.Second
+	limitCompileTime   = 60 * time.Second * slowdown
 	limitCompileMemory = 1 << 30
 )
 
