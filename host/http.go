@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -26,8 +27,11 @@ func needHTTP(in abi.HTTPRequest) (capability.Need, error) {
 	if err != nil {
 		return capability.Need{}, err
 	}
-	if in.Body != "" && in.BodyBase64 != "" {
+	switch {
+	case in.Body != "" && in.BodyBase64 != "":
 		return capability.Need{}, errors.New(`"body" and "body_base64" exclude each other`)
+	case len(in.Secrets) > limitSecrets:
+		return capability.Need{}, fmt.Errorf(`"secrets" may name %d`, limitSecrets)
 	}
 	return capability.HTTP(in.Method, u), nil
 }
@@ -54,7 +58,7 @@ func fetch(ctx context.Context, x *instance, in abi.HTTPRequest) (abi.HTTPRespon
 	}
 	u, err := egress.ParseURL(in.URL)
 	if err == nil {
-		err = x.checkLeak(r, u)
+		err = x.checkLeak(in, r.Body, u)
 	}
 	if err == nil {
 		r.Secret, err = x.secretHeaders(ctx, in.Secrets, u, r.Header)
@@ -83,24 +87,18 @@ func (x *instance) auditEgress(c egress.Check) error {
 
 // checkLeak refuses a request that carries the value of a secret. What the
 // host itself puts into it comes later.
-func (x *instance) checkLeak(r egress.Request, u *url.URL) error {
-	names := slices.Sorted(maps.Keys(r.Header))
-	parts := []string{r.URL}
+func (x *instance) checkLeak(in abi.HTTPRequest, body []byte, u *url.URL) error {
+	names := slices.Sorted(maps.Keys(in.Headers)) // as they are: a header's name loses its case on the way
+	parts := []string{in.URL}
 	for _, name := range names {
-		parts = append(parts, r.Header[name]...)
+		parts = append(parts, in.Headers[name])
 	}
-	scanner := x.session.Secrets.Scanner()
-	secret, found := scanner.Find(append(parts, string(r.Body))...)
-	if !found {
-		secret, found = scanner.Find(names...)
-	}
-	if !found {
+	err := cmp.Or(x.refuseLeak(append(parts, string(body))...), x.refuseLeak(names...), x.refuseLeak(in.Method))
+	if err == nil {
 		return nil
 	}
-	refused := fmt.Errorf(`%w: the request carries the value of the secret %s: name it under "secrets" instead, and it is put in where it is bound to`,
-		egress.ErrRefused, secret)
 	host, port := egress.Endpoint(u)
-	return errors.Join(refused, x.auditEgress(egress.Check{Host: host, Port: port, Rule: "it carries the value of the secret " + secret}))
+	return errors.Join(err, x.auditEgress(egress.Check{Host: host, Port: port, Rule: err.Error()}))
 }
 
 // secretHeaders returns the headers that a request gets for the secrets that it

@@ -135,6 +135,8 @@ func TestFetch(t *testing.T) {
 		{"an answer that is too large once escaped", `{"method":"GET","url":"https://api.example.com/v1/escaped"}`, `4{"code":"OVER_LIMIT","message":"http.fetch: over a limit: the response has 1200152 bytes: that is over the limit output, 1048576"}`},
 		{"a user in the URL", `{"method":"GET","url":"https://a:b@api.example.com/v1/"}`, `2{"code":"BAD_REQUEST","message":"http.fetch: bad request: url: it names a user: a password belongs into a header, by secrets"}`},
 		{"two bodies", `{"method":"POST","url":"https://api.example.com/v1/","body":"a","body_base64":"YQ=="}`, `2{"code":"BAD_REQUEST","message":"http.fetch: bad request: \"body\" and \"body_base64\" exclude each other"}`},
+		{"many secrets", `{"method":"GET","url":"https://api.example.com/v1/","secrets":["A","A","A","A","A","A","A","A","A"]}`, `2{"code":"BAD_REQUEST","message":"http.fetch: bad request: \"secrets\" may name 8"}`},
+		{"many headers", `{"method":"GET","url":"https://api.example.com/v1/","headers":{"a":"` + strings.Repeat("x", 40_000) + `","b":"` + strings.Repeat("x", 40_000) + `"}}`, `2{"code":"BAD_REQUEST","message":"http.fetch: the headers have 80002 bytes, and may have 65536"}`},
 		{"no base64", `{"method":"POST","url":"https://api.example.com/v1/","body_base64":"%"}`, `2{"code":"BAD_REQUEST","message":"http.fetch: bad request: \"body_base64\": illegal base64 data at input byte 0"}`},
 		{"a header that is the host's", `{"method":"GET","url":"https://api.example.com/v1/","headers":{"Host":"evil.example"}}`, `2{"code":"BAD_REQUEST","message":"http.fetch: header \"Host\" is not for a request to set"}`},
 		{"a header with a line break", `{"method":"GET","url":"https://api.example.com/v1/","headers":{"X-A":"a\r\nHost: b"}}`, `2{"code":"BAD_REQUEST","message":"http.fetch: header \"X-A\" has a value that cannot be sent"}`},
@@ -225,7 +227,7 @@ func TestSecretsGoWhereTheyAreBoundTo(t *testing.T) {
 	}
 	var sent []string
 	for _, r := range w.seen {
-		sent = append(sent, r.URL.Path+" "+r.Header.Get("Authorization"))
+		sent = append(sent, r.URL.Path+" "+r.Header.Get("Authorization")+r.Header.Get("X-Wild"))
 	}
 	if want := "/v1/ Bearer " + token + "\n/v1/moved Bearer " + token + "\n/v1/next "; strings.Join(sent, "\n") != want {
 		t.Errorf("sent:\n%s", strings.Join(sent, "\n"))
@@ -254,17 +256,19 @@ func TestLeaksAreRefused(t *testing.T) {
 	if got := fetched(t, s, `{"method":"GET","url":"https://api.example.com/v1/","secrets":["TOKEN"]}`); !strings.HasPrefix(got, `0{"status":200`) {
 		t.Fatal(got) // now the value is known
 	}
-	const want = `1{"code":"NOT_GRANTED","message":"http.fetch: not allowed: the request carries the value of the secret TOKEN: name it under \"secrets\" instead, and it is put in where it is bound to"}`
+	const want = `1{"code":"NOT_GRANTED","message":"http.fetch: not allowed: the request carries the value of the secret TOKEN, which goes nowhere but where the host puts it"}`
 	for name, form := range forms(token) {
 		half := len(form) / 2
 		requests := map[string]map[string]any{
-			"path":            {"url": "https://api.example.com/v1/" + url.PathEscape(strings.ReplaceAll(form, "/", "_"))},
-			"query":           {"url": "https://api.example.com/v1/?q=" + url.QueryEscape(form)},
-			"header":          {"headers": map[string]string{"X-A": "x" + form}},
-			"body":            {"body": `{"a":"` + form + `"}`},
-			"packed body":     {"body_base64": base64.StdEncoding.EncodeToString([]byte("\xff" + form))},
-			"two headers":     {"headers": map[string]string{"X-A": form[:half], "X-B": form[half:]}},
-			"header and body": {"headers": map[string]string{"X-A": form[:half]}, "body": form[half:]},
+			"path":             {"url": "https://api.example.com/v1/" + url.PathEscape(strings.ReplaceAll(form, "/", "_"))},
+			"query":            {"url": "https://api.example.com/v1/?q=" + url.QueryEscape(form)},
+			"header":           {"headers": map[string]string{"X-A": "x" + form}},
+			"body":             {"body": `{"a":"` + form + `"}`},
+			"method":           {"method": form},
+			"name of a header": {"headers": map[string]string{form: "x"}},
+			"packed body":      {"body_base64": base64.StdEncoding.EncodeToString([]byte("\xff" + form))},
+			"two headers":      {"headers": map[string]string{"X-A": form[:half], "X-B": form[half:]}},
+			"header and body":  {"headers": map[string]string{"X-A": form[:half]}, "body": form[half:]},
 		}
 		if strings.ContainsAny(form, "/%") {
 			delete(requests, "path") // escaped slashes are refused there before
@@ -273,7 +277,9 @@ func TestLeaksAreRefused(t *testing.T) {
 			if request["url"] == nil {
 				request["url"] = "https://api.example.com/v1/"
 			}
-			request["method"] = "POST"
+			if request["method"] == nil {
+				request["method"] = "POST"
+			}
 			raw, err := json.Marshal(request)
 			if err != nil {
 				t.Fatal(err)
@@ -286,7 +292,7 @@ func TestLeaksAreRefused(t *testing.T) {
 	if len(w.seen) != 1 {
 		t.Errorf("%d requests left; want the first alone", len(w.seen))
 	}
-	if !strings.HasSuffix(j.lines(), "\nchecked api.example.com:443 false: it carries the value of the secret TOKEN") {
+	if !strings.HasSuffix(j.lines(), "\nchecked api.example.com:443 false: not allowed: the request carries the value of the secret TOKEN, which goes nowhere but where the host puts it") {
 		t.Errorf("recorded:\n%s", j.lines())
 	}
 	noValue(t, "the log", j.dump(t))
@@ -340,17 +346,28 @@ func TestValuesReachNobody(t *testing.T) {
 		}
 	})
 	var said strings.Builder
+	call := func(payload string) string {
+		answer := ask(t, s, payload)
+		said.WriteString(answer)
+		memory, _ := s.instance.module.Memory().Read(0, s.instance.module.Memory().Size())
+		clear(memory[1024 : 1024+64<<10]) // the test's own payloads
+		noValue(t, "the guest's memory", string(memory))
+		return answer
+	}
 	for _, form = range forms(token) {
-		for _, path := range []string{"", "error", "redirect", "binary"} {
-			said.WriteString(fetched(t, s, `{"method":"GET","url":"https://api.example.com/v1/`+path+`","secrets":["TOKEN"]}`))
+		for _, path := range []string{"", "error", "redirect"} {
+			call("chttp.fetch\n" + `{"method":"GET","url":"https://api.example.com/v1/` + path + `","secrets":["TOKEN"]}`)
 		}
 		for _, payload := range []string{"e" + form, "g" + form, "cno.such." + form + "\n{}", "ckv.get\n{\"key\":\"" + form + "\"}"} {
-			said.WriteString(ask(t, s, payload))
+			call(payload)
 		}
-		memory, _ := s.instance.module.Memory().Read(0, s.instance.module.Memory().Size())
-		payload := bytes.Index(memory[1024:], []byte(form)) // what the test itself passed to it lies at 1024
-		clear(memory[1024 : 1024+max(payload, 0)+len(form)])
-		noValue(t, "the guest's memory", string(memory))
+		var binary struct {
+			Body []byte `json:"body_base64"`
+		}
+		got := call(`chttp.fetch` + "\n" + `{"method":"GET","url":"https://api.example.com/v1/binary","secrets":["TOKEN"]}`)
+		if err := json.Unmarshal([]byte(got[1:]), &binary); err != nil || !bytes.Contains(binary.Body, []byte("[redacted:TOKEN]")) {
+			t.Errorf("a body of bytes: %s: %q, %v", got, binary.Body, err)
+		}
 	}
 	noValue(t, "what guests answer", said.String())
 	noValue(t, "the log", j.dump(t))
@@ -397,5 +414,8 @@ func TestLoggedInPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	noValue(t, "an error", ask(t, s, "2"+strings.Repeat("x", 190)+token)+ask(t, s, "x"))
+	ask(t, s, "2"+strings.Repeat("x", 190)+token)
+	if got := ask(t, s, "x"); strings.Contains(got, token[:5]) {
+		t.Errorf("the error is %s", got)
+	}
 }

@@ -130,6 +130,9 @@ func needLLM(in abi.CompleteRequest) (capability.Need, error) {
 // tokens the prompt is, only the server knows: here, one for each three bytes.
 func completeText(ctx context.Context, x *instance, in abi.CompleteRequest) (abi.CompleteResponse, error) {
 	gate, err := x.gate()
+	if err == nil {
+		err = x.refuseLeak(in.Prompt)
+	}
 	if err != nil {
 		return abi.CompleteResponse{}, err
 	}

@@ -34,6 +34,7 @@ const (
 	limitEntries = 10_000    // entries: of a folder
 	limitEmitted = 64 << 10  // emitted: the data of one event
 	limitEvents  = 100       // events: in one call
+	limitSecrets = 8         // in one request
 	limitTarget  = 2 << 10   // what the audit keeps of a call's arguments
 )
 

@@ -2,7 +2,9 @@ package host
 
 import (
 	"encoding/json"
+	"fmt"
 
+	"github.com/wharf-agent/wharf/engine/egress"
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
@@ -20,6 +22,16 @@ func (x *instance) scrub(text []byte) []byte {
 		return []byte(clean)
 	}
 	return text
+}
+
+// refuseLeak refuses to let texts leave that carry a value, also one that goes
+// from one into the next.
+func (x *instance) refuseLeak(parts ...string) error {
+	name, found := x.session.Secrets.Scanner().Find(parts...)
+	if !found {
+		return nil
+	}
+	return fmt.Errorf(`%w: the request carries the value of the secret %s, which goes nowhere but where the host puts it`, egress.ErrRefused, name)
 }
 
 // scrubJSON is scrub for a response. A value in a place where no mark can stand,

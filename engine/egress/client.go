@@ -27,7 +27,7 @@ type ClientConfig struct {
 // The other limits of a request.
 const (
 	maxRedirects = 5
-	maxHeader    = 64 << 10 // bytes of a response's header
+	maxHeader    = 64 << 10 // bytes of a header, either way
 )
 
 // Client makes HTTP requests, each hop of which is judged before it leaves. It

@@ -39,11 +39,16 @@ func firstHop(r Request) (hop, error) {
 		return hop{}, err
 	}
 	at := hop{method: r.Method, url: u, header: http.Header{"User-Agent": {"wharf"}}, body: r.Body, secret: http.Header{}}
+	size := 0
 	for name, values := range r.Header {
 		at.header[http.CanonicalHeaderKey(name)] = values
+		size += len(name) + len(strings.Join(values, ""))
 		if err == nil {
 			err = checkHeader(name, values)
 		}
+	}
+	if err == nil && size > maxHeader {
+		err = invalidf("the headers have %d bytes, and may have %d", size, maxHeader)
 	}
 	for name, values := range r.Secret {
 		at.secret[http.CanonicalHeaderKey(name)] = values
@@ -66,10 +71,9 @@ func checkHeader(name string, values []string) error {
 	if !httpguts.ValidHeaderFieldName(name) || slices.Contains(hostHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-") {
 		return invalidf("header %.60q is not for a request to set", name)
 	}
-	for _, value := range values {
-		if !httpguts.ValidHeaderFieldValue(value) || len(value) > maxHeader {
-			return invalidf("header %.60q has a value that cannot be sent", name)
-		}
+	bad := func(value string) bool { return !httpguts.ValidHeaderFieldValue(value) }
+	if slices.ContainsFunc(values, bad) {
+		return invalidf("header %.60q has a value that cannot be sent", name)
 	}
 	return nil
 }
