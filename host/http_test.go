@@ -123,6 +123,7 @@ func TestFetch(t *testing.T) {
 	tests := []struct{ name, request, want string }{
 		{"a GET", `{"method":"GET","url":"https://API.example.com:443/v1/x#y"}`, response("GET ", "https://api.example.com/v1/x")},
 		{"with headers", `{"method":"GET","url":"https://api.example.com/v1/x","headers":{"x-a":"1"}}`, response("GET 1", "https://api.example.com/v1/x")},
+		{"with nulls, as an SDK may send them", `{"headers":null,"method":"GET","secrets":null,"body":"","url":"https://api.example.com/v1/x"}`, response("GET ", "https://api.example.com/v1/x")},
 		{"a body", `{"method":"POST","url":"https://api.example.com/v1/x","body":"hello"}`, response("POST ", "https://api.example.com/v1/x")},
 		{"a body of bytes", `{"method":"PUT","url":"https://api.example.com/v1/x","body_base64":"/wA="}`, response("PUT ", "https://api.example.com/v1/x")},
 		{"an answer of bytes", `{"method":"GET","url":"https://api.example.com/v1/binary"}`, `0{"status":200,"headers":{"content-length":"2","content-type":"x/y","date":"today","x-two":"a, b"},"body_base64":"/wA=","url":"https://api.example.com/v1/binary"}`},
@@ -149,7 +150,7 @@ func TestFetch(t *testing.T) {
 			}
 		})
 	}
-	if w.bodies[2] != "hello" || w.bodies[3] != "\xff\x00" {
+	if w.bodies[3] != "hello" || w.bodies[4] != "\xff\x00" {
 		t.Errorf("bodies: %q", w.bodies)
 	}
 	want := "guest used http.fetch GET https://api.example.com/v1/x: allowed\nchecked api.example.com:443 true: * https://api.example.com/v1/*\n"

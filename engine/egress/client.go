@@ -185,7 +185,8 @@ func plainFailure(err error) error {
 	if bad, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return bad
 	}
-	if strings.Contains(err.Error(), "response headers exceeded") {
+	text := err.Error() // of HTTP/1.1, of HTTP/2
+	if strings.Contains(text, "response headers exceeded") || strings.Contains(text, "header list larger") {
 		return fmt.Errorf("%w: the response's header has more than %d bytes", ErrLimit, maxHeader)
 	}
 	return errors.New("the server's answer is not HTTP as it should be, or broke off")

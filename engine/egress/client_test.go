@@ -460,6 +460,49 @@ type zeroes struct{}
 
 func (zeroes) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
+// HTTP/2 has the same limit on the header, and packs it.
+func TestHeaderLimitOfHTTP2(t *testing.T) {
+	_, c := newWorld(t, func(out http.ResponseWriter, _ *http.Request) {
+		for i := range 3000 {
+			out.Header().Add("X-Same", fmt.Sprint(i))
+		}
+	})
+	_, err := c.Do(t.Context(), Request{Method: "GET", URL: "https://example.com/", Permit: allow(t, "* https://example.com/*")})
+	if want := "over a limit: the response's header has more than 65536 bytes"; err == nil || err.Error() != want {
+		t.Errorf("Do = %v; want %s", err, want)
+	}
+}
+
+// Wherever a server redirects to: it is a URL as one is judged, over https
+// where it was, and another origin gets neither body nor credentials.
+func FuzzRedirect(f *testing.F) {
+	f.Add(302, "https://other.example.com/%2e%2e/x")
+	f.Add(307, "//me@example.com\\x")
+	f.Add(308, "?x#y")
+	f.Fuzz(func(t *testing.T, status int, location string) {
+		from, err := firstHop(Request{
+			Method: "POST", URL: "https://example.com/a/b", Body: []byte("body"),
+			Header: http.Header{"Authorization": {"x"}}, Secret: http.Header{"X-Key": {"y"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, err := from.next(status, location)
+		if err != nil {
+			if !errors.Is(err, ErrRefused) {
+				t.Errorf("the error %v is not ErrRefused", err)
+			}
+			return
+		}
+		if again := parsed(t, to.url.String()); again != to.url.String() || to.url.Scheme != "https" {
+			t.Errorf("%q leads to %s, which reads as %s", location, to.url, again)
+		}
+		if len(to.secret) > 0 || to.url.Host != "example.com" && (len(to.body) > 0 || to.header.Get("Authorization") != "") {
+			t.Errorf("%q takes along %v, %q", location, to.headers(), to.body)
+		}
+	})
+}
+
 // Who ended a request is told.
 func TestCancelled(t *testing.T) {
 	arrived := make(chan struct{})
