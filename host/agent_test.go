@@ -197,6 +197,32 @@ func TestCommandTimeLimit(t *testing.T) {
 	}
 }
 
+// What the agent does for a guest ends with the guest's own time.
+func TestTheAgentStopsWithTheGuest(t *testing.T) {
+	j := &journal{}
+	ended := make(chan error, 1)
+	gate := &fakeGate{run: func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return tool.Result{}, context.Cause(ctx)
+	}}
+	e := load(t, shared, "guest", strings.Replace(agentManifest, `timeout = "5s"`, `timeout = "50ms"`, 1), Options{Grant: capability.All()})
+	s, err := e.Session(t.Context(), SessionConfig{Record: j.record, Gate: gate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if got, want := operate(t, s, "exec.run", `{"command":"sleep 9"}`), "error: no answer in time: it ran for 50ms"; !strings.HasPrefix(got, want) {
+		t.Errorf("got %s; want %s", got, want)
+	}
+	if cause := <-ended; cause == nil {
+		t.Error("the call had no end")
+	}
+	if got := ask(t, s, "echo"); got != "echo" {
+		t.Errorf("afterwards it answers %q", got)
+	}
+}
+
 // What comes round to a guest that is at work further out finds it busy, and
 // waits for nothing; its tools with instances of their own work.
 func TestBusyInstance(t *testing.T) {
