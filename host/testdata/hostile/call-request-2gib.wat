@@ -1,0 +1,14 @@
+;; A request of 2 GiB.
+;; want: {"code":"BAD_REQUEST","message":"the operation's name or request is outside the guest's memory"}
+(module
+  (import "wharf_v1" "call" (func $call (param i32 i32 i32 i32) (result i64)))
+  (import "wharf_v1" "read" (func $read (param i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 16) "config.get")
+  (func (export "wharf_v1_alloc") (param i32) (result i32) (i32.const 1024))
+  (func (export "before_execute_tool") (param $at i32) (param $length i32) (result i64)
+      (local $r i64)
+      (local.set $r (call $call (i32.const 16) (i32.const 10) (i32.const 0) (i32.const 0x80000000)))
+      (if (i64.eqz (i64.shr_u (local.get $r) (i64.const 32))) (then (unreachable)))
+      (call $read (i32.const 4096))
+      (i64.or (i64.shl (i64.const 4096) (i64.const 32)) (i64.and (local.get $r) (i64.const 0xffffffff)))))

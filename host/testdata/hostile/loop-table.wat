@@ -1,0 +1,8 @@
+;; A loop by a table of branches.
+;; want: error: no answer in time: it ran for 200ms: make it faster, or raise its timeout in the manifest
+(module
+  (memory (export "memory") 1)
+  (func (export "wharf_v1_alloc") (param i32) (result i32) (i32.const 1024))
+  (func (export "before_execute_tool") (param $at i32) (param $length i32) (result i64)
+      (loop $l (br_table $l $l $l (local.get $at)))
+      (unreachable)))

@@ -1,0 +1,8 @@
+;; A memory that the guest wants from the host.
+;; want: load extension "least": it imports "env.memory (memory)", which this host does not have: a guest may import wharf_v1.call, wharf_v1.read, wharf_v1.log and the functions of wasi_snapshot_preview1
+(module
+  (import "env" "memory" (memory 1))
+  (export "memory" (memory 0))
+  (func (export "wharf_v1_alloc") (param i32) (result i32) (i32.const 1024))
+  (func (export "before_execute_tool") (param $at i32) (param $length i32) (result i64)
+      (i64.const 0)))

@@ -1,0 +1,7 @@
+;; The one signed division that overflows.
+;; want: error: the guest trapped: integer overflow in .$1(i32,i32) i64
+(module
+  (memory (export "memory") 1)
+  (func (export "wharf_v1_alloc") (param i32) (result i32) (i32.const 1024))
+  (func (export "before_execute_tool") (param $at i32) (param $length i32) (result i64)
+      (i64.extend_i32_u (i32.div_s (i32.const 0x80000000) (i32.const -1)))))
