@@ -2,8 +2,9 @@
 //
 // A manifest asks for capabilities ([Set]); the user grants all, none or some
 // of them ([Grant]). What counts is the [Effective] grant: what was asked for,
-// cut down to what was granted. A host operation states its need there before
-// it does anything, and a refusal names the line that would allow it.
+// cut down to what was granted. A host operation states its [Need] there before
+// it does anything, and a refusal names the line that would allow it. Sets are
+// compared by meaning: a folder within a folder, a command within a pattern.
 //
 // The grammar of all capabilities is here, so that a manifest that uses them
 // can be read, shown and granted; the operations behind them live in package
@@ -28,7 +29,7 @@ type Set struct {
 	Secrets []Secret
 	FS      []Folder
 	KV      Size     // how much may be kept; 0 is nothing
-	Exec    []string // permission patterns
+	Exec    []string // patterns of simple commands
 	Tools   []string // tools that it may call
 	Session bool     // session = "read"
 	LLM     int64    // tokens a session; 0 is none

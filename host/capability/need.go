@@ -30,8 +30,9 @@ func Session() Need { return Need{Key: "session", least: Set{Session: true}} }
 // Events is the need to write an event of a name.
 func Events(name string) Need { return Need{Key: "events", Target: name, least: Set{Events: true}} }
 
-// LLM is the need to ask a model. How many tokens are left is for the caller.
-func LLM(model string) Need { return Need{Key: "llm", Target: model, least: Set{LLM: 1}} }
+// LLM is the need to ask a model; target is for the audit. How many tokens are
+// left is for the caller to see.
+func LLM(target string) Need { return Need{Key: "llm", Target: target, least: Set{LLM: 1}} }
 
 // HTTP is the need to send a request to u, which is as [egress.ParseURL]
 // returns it.
