@@ -60,7 +60,7 @@ func (l *guestLog) add(level abi.Level, text []byte) {
 	left := limitLog - l.bytes
 	if len(text) > left || l.lines > limitLogLines {
 		l.dropped = true
-		l.write(level, text, left)
+		l.write(level, text[:min(len(text), left+limitLog)], left) // a value that the limit cuts is looked for whole
 		l.release(0)
 		l.write(abi.Warning, []byte(fmt.Sprintf("the rest of what this call logs is dropped: it is over the limit log, %d KiB a call", limitLog>>10)), limitLog)
 		return
@@ -129,7 +129,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	written := len(p)
 	for len(p) > 0 && !w.log.dropped && w.log.err == nil && !w.log.over() {
 		line, rest, whole := bytes.Cut(p, []byte("\n"))
-		w.line = append(w.line, line[:min(len(line), limitLog+1)]...)
+		w.line = append(w.line, line[:min(len(line), 2*limitLog)]...)
 		if whole || len(w.line) > limitLog {
 			w.flush()
 		}

@@ -114,8 +114,8 @@ func (x *instance) secretHeaders(ctx context.Context, names []string, u *url.URL
 			return nil, err
 		}
 		value, err := x.session.Secrets.Value(ctx, name)
-		if err != nil {
-			return nil, err
+		if err != nil { // which names files and programs of the user's
+			return nil, fmt.Errorf("the secret %s is not to be had: Wharf says at its start why", name)
 		}
 		for _, s := range x.extension.Granted.Secrets {
 			if s.Name == name && s.BoundTo(u.Hostname()) {

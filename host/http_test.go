@@ -214,8 +214,8 @@ func TestSecretsGoWhereTheyAreBoundTo(t *testing.T) {
 		{"to another host", `{"method":"GET","url":"https://other.example.com/","secrets":["TOKEN"]}`, `1{"code":"NOT_GRANTED","message":"http.fetch: capability not granted: secrets: the manifest does not ask for it: add { name = \"TOKEN\", host = \"other.example.com\", header = \"Authorization\", format = \"Bearer {}\" } to secrets under [capabilities], and grant it"}`},
 		{"one that is not asked for", `{"method":"GET","url":"https://api.example.com/v1/","secrets":["HOME"]}`, `1{"code":"NOT_GRANTED","message":"http.fetch: capability not granted: secrets: the manifest does not ask for it`},
 		{"no name", `{"method":"GET","url":"https://api.example.com/v1/","secrets":["a b"]}`, `2{"code":"BAD_REQUEST","message":"http.fetch: bad request: \"a b\" is no name of a variable"}`},
-		{"one that is not set", `{"method":"GET","url":"https://api.example.com/v1/","secrets":["UNSET"]}`, `3{"code":"FAILED","message":"http.fetch: secret \"UNSET\": the environment variable UNSET is not set: set it, or say under [secrets.UNSET] where it comes from"}`},
-		{"one that is too short", `{"method":"GET","url":"https://api.example.com/v1/","secrets":["SHORT"]}`, `3{"code":"FAILED","message":"http.fetch: secret \"SHORT\": it has fewer than 8 bytes: too short to be told from other text, so it could not be kept out of logs"}`},
+		{"one that is not set", `{"method":"GET","url":"https://api.example.com/v1/","secrets":["UNSET"]}`, `3{"code":"FAILED","message":"http.fetch: the secret UNSET is not to be had: Wharf says at its start why"}`},
+		{"one that is too short", `{"method":"GET","url":"https://api.example.com/v1/","secrets":["SHORT"]}`, `3{"code":"FAILED","message":"http.fetch: the secret SHORT is not to be had: Wharf says at its start why"}`},
 		{"into a header that is set", `{"method":"GET","url":"https://api.example.com/v1/","headers":{"authorization":"x"},"secrets":["TOKEN"]}`, `2{"code":"BAD_REQUEST","message":"http.fetch: bad request: header \"Authorization\" is a secret's to set here"}`},
 		{"not beyond a redirect", `{"method":"GET","url":"https://api.example.com/v1/moved","secrets":["TOKEN"]}`, `0{"status":200`},
 	}
@@ -389,6 +389,7 @@ func TestLoggedInPieces(t *testing.T) {
 		{"in two lines", "a " + token[:5] + "\n" + token[5:] + " b", "a [redacted:TOKEN]\n b"},
 		{"in four lines", token[:2] + "\n" + token[2:5] + "\n" + token[5:9] + "\n" + token[9:] + " b\nc", "[redacted:TOKEN]\n b\nc"},
 		{"its beginning alone", "a " + token[:5] + "\nb", "a " + token[:5] + "\nb"},
+		{"over the limit's edge", strings.Repeat("x", 65_530) + token, strings.Repeat("x", 65_530) + "[redac\nthe rest of what this call logs is dropped: it is over the limit log, 64 KiB a call"},
 		{"its beginning at the end", "a\nb " + token[:5], "a\nb " + token[:5]},
 	}
 	for _, tt := range tests {

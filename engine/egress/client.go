@@ -173,11 +173,14 @@ func (c *Client) send(ctx context.Context, r Request, at hop) (*http.Response, e
 	return answer, plainFailure(err)
 }
 
-// plainFailure leaves out of the transport's error what a server said: pieces of
-// it, which may be pieces of what it was sent.
+// plainFailure leaves out of the transport's error this machine's address, and
+// what a server said: pieces of it, which may be pieces of what it was sent.
 func plainFailure(err error) error {
 	if err == nil {
 		return nil
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return fmt.Errorf("%s: %w", op.Op, op.Err)
 	}
 	if _, network := errors.AsType[net.Error](err); network {
 		return err

@@ -460,6 +460,26 @@ type zeroes struct{}
 
 func (zeroes) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
+// A failure of the network tells nothing of this machine.
+func TestNetworkFailure(t *testing.T) {
+	w, c := newWorld(t, func(out http.ResponseWriter, _ *http.Request) {
+		if conn, _, err := out.(http.Hijacker).Hijack(); err == nil {
+			_ = conn.(*net.TCPConn).SetLinger(0) // reset, not closed
+			conn.Close()
+		}
+	})
+	ask := func() string {
+		return outcome(c.Do(t.Context(), Request{Method: "POST", Body: []byte("x"), URL: "http://example.com/", Permit: allow(t, "* http://example.com/*")}))
+	}
+	if got, want := ask(), "error: read: read: connection reset by peer"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	w.server.Close()
+	if got, want := ask(), "error: dial: connect: connection refused"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // HTTP/2 has the same limit on the header, and packs it.
 func TestHeaderLimitOfHTTP2(t *testing.T) {
 	_, c := newWorld(t, func(out http.ResponseWriter, _ *http.Request) {
