@@ -1,4 +1,5 @@
 ;; Recursion through a table.
+;; timeout: 10s
 ;; want: error: its functions call each other too deeply: that is over the limit depth
 (module
   (memory (export "memory") 1)
