@@ -38,7 +38,7 @@ func within(ctx context.Context, by string, spec tool.Spec) (context.Context, st
 	case here.depth > maxNested:
 		return ctx, fmt.Sprintf("denied: calls of extensions may be nested %d deep: %s was called from further in", maxNested, spec.Name)
 	case here.parallel && !spec.Parallel:
-		return ctx, fmt.Sprintf("denied: %s must run alone, and the call that this is part of does not", spec.Name)
+		return ctx, fmt.Sprintf("denied: %s must run alone, and the call that this is part of lets others run beside it", spec.Name)
 	}
 	return context.WithValue(ctx, nestingKey{}, here), ""
 }

@@ -55,6 +55,7 @@ func workspace(t testing.TB) string {
 	if err := os.Link(filepath.Join(dir, "private/canary"), filepath.Join(dir, "out/hard")); err != nil {
 		t.Fatal(err)
 	}
+	_ = unix.Mknod(filepath.Join(dir, "notes/device"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))) // the null device; only root can
 	for _, name := range []string{"notes/pipe", "out/pipe"} {
 		if err := unix.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
 			t.Fatal(err)
@@ -159,6 +160,7 @@ func TestFilesAreContained(t *testing.T) {
 		{"a link to a protected file", read("fs.read", "notes/config"), denied + `fs.read: refused: notes/.git/config is protected (.git/config)"}`},
 		{"a pipe", read("fs.read", "notes/pipe"), denied + `fs.read: refused: \"notes/pipe\" is no regular file"}`},
 		{"a socket", read("fs.read", "notes/socket"), denied + `fs.read: refused: \"notes/socket\" is no regular file"}`},
+		{"a device", read("fs.read", "notes/device"), denied + `fs.read: refused: \"notes/device\" is no regular file"}`},
 		{"a pipe as a folder", read("fs.list", "notes/pipe"), `3{"code":"FAILED","message":"fs.list: \"notes/pipe\": not a directory"}`},
 		{"writing where it may only read", write("notes/new"), not + `fs.write: capability not granted: fs` + ask(`{ path = \"notes/new\", mode = \"write\" }`)},
 		{"writing by a link to where it may only read", write("out/notes"), not + `fs.write: \"out/notes\" leads to \"notes/a.txt\": capability not granted: fs` + ask(`{ path = \"notes/a.txt\", mode = \"write\" }`)},
@@ -172,6 +174,9 @@ func TestFilesAreContained(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, j := joinFiles(t, dir)
+			if _, err := os.Lstat(filepath.Join(dir, "notes/device")); err != nil && tt.name == "a device" {
+				t.Skip("only root can make a device")
+			}
 			op, request, _ := strings.Cut(tt.request, "\n")
 			if got := operate(t, s, op, request); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
