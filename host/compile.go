@@ -162,6 +162,7 @@ func (h *Host) compileApart(ctx context.Context, wasm []byte) error {
 	if text, err := os.ReadFile(refused); err == nil && len(text) > 0 {
 		return errors.New(oneLine(errors.New(string(text))))
 	}
+	h.removeAbandoned()
 	dir, err := os.MkdirTemp(h.cacheDir, "new-")
 	if err != nil {
 		return fmt.Errorf("compile it: %w", err)
@@ -175,6 +176,16 @@ func (h *Host) compileApart(ctx context.Context, wasm []byte) error {
 		return err
 	}
 	return moveCode(dir, h.cacheDir)
+}
+
+// removeAbandoned removes what a process that was killed while it compiled left.
+func (h *Host) removeAbandoned() {
+	folders, _ := filepath.Glob(filepath.Join(h.cacheDir, "new-*"))
+	for _, folder := range folders {
+		if info, err := os.Stat(folder); err == nil && time.Since(info.ModTime()) > 2*limitCompileTime {
+			_ = os.RemoveAll(folder) // the next one tries again
+		}
+	}
 }
 
 // compileLimit is a module that takes too much to compile, whenever it is tried.

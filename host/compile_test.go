@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -111,6 +112,31 @@ func TestInterpreted(t *testing.T) {
 	}
 	if n := len(cached(t, dir)); n != 0 {
 		t.Errorf("%d modules were compiled", n)
+	}
+}
+
+// Hosts that share a cache, as processes do, do not get into each other's way;
+// what a killed one left goes.
+func TestSharedCache(t *testing.T) {
+	dir := ownFolder(t)
+	h := apart(t, dir)
+	abandoned, fresh := filepath.Join(dir, "new-old"), filepath.Join(dir, "new-fresh")
+	long := time.Now().Add(-24 * time.Hour)
+	if err := errors.Join(os.MkdirAll(filepath.Join(abandoned, "x"), 0o700), os.Mkdir(fresh, 0o700), os.Chtimes(abandoned, long, long)); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() { echoes(t, apart(t, dir)) })
+	}
+	all.Wait()
+	echoes(t, h)
+	left, err := filepath.Glob(filepath.Join(dir, "new-*"))
+	if err != nil || !slices.Equal(left, []string{fresh}) {
+		t.Errorf("left over: %q, %v", left, err)
+	}
+	if n := len(cached(t, dir)); n != 1 {
+		t.Errorf("the cache has %d files; want 1", n)
 	}
 }
 
