@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -9,10 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wharf-agent/wharf/engine/sandbox"
 	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/host/abi"
 	"github.com/wharf-agent/wharf/host/capability"
 )
 
@@ -334,4 +338,43 @@ func hammer(t *testing.T, dir string, sessions, rounds int) {
 	for range sessions {
 		<-done
 	}
+}
+
+// Whatever a guest asks for, there is a status with a response that is JSON, and
+// the host goes on.
+func FuzzOperate(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"config.get", `{"key":"word"}`}, {"kv.set", `{"key":"a","value":1}`}, {"kv.list", `{"prefix":""}`},
+		{"fs.read", `{"path":"notes/a","offset":-1,"limit":5}`}, {"fs.write", `{"path":"out/a","content":"x"}`}, {"fs.list", `{"path":"notes/../.."}`},
+		{"fs.stat", `{"path":"notes\u0000"}`}, {"exec.run", `{"command":"gofmt -l .","timeout_ms":1e400}`}, {"tool.call", `{"name":"read_file","arguments":{}}`},
+		{"session.info", `{}`}, {"session.messages", `{"last":-1}`}, {"llm.complete", `{"prompt":"x","max_tokens":9007199254740993}`},
+		{"env.get", `{"name":"LANG="}`}, {"event.emit", `{"name":"x","data":{"a":[[]]}}`}, {"http.fetch", `{"method":"GET","url":"http://[::1]/"}`}, {"", `[`},
+	} {
+		f.Add(seed[0], []byte(seed[1]))
+	}
+	root, err := sandbox.OpenRoot(f.TempDir())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = root.Close() })
+	asks := "fs = [{ path = \"notes\", mode = \"read\" }, { path = \"out\", mode = \"write\" }]\nexec = [\"gofmt *\"]\ntools = [\"read_file\"]\n" +
+		"session = \"read\"\nllm = { tokens = 100 }\nenv = [\"LANG\"]\nevents = true\n"
+	e := load(f, openKV(f, f.TempDir()), "guest", guestManifest+asks, Options{Grant: capability.All()})
+	s, err := e.Session(f.Context(), SessionConfig{Root: root, Env: func(string) (string, bool) { return "de", true }})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(s.Close)
+	f.Fuzz(func(t *testing.T, op string, request []byte) {
+		x := s.instance
+		x.operations, x.events = 0, 0
+		var status abi.Status
+		err := x.under(t.Context(), time.Minute, func(ctx context.Context) error {
+			status = x.operate(ctx, []byte(op), request)
+			return nil
+		})
+		if err != nil || status > abi.UnknownOperation || !json.Valid(x.response) {
+			t.Errorf("%s %q: status %d, %q, %v", op, request, status, x.response, err)
+		}
+	})
 }
