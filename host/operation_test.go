@@ -344,11 +344,22 @@ func hammer(t *testing.T, dir string, sessions, rounds int) {
 // the host goes on.
 func FuzzOperate(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"config.get", `{"key":"word"}`}, {"kv.set", `{"key":"a","value":1}`}, {"kv.list", `{"prefix":""}`},
-		{"fs.read", `{"path":"notes/a","offset":-1,"limit":5}`}, {"fs.write", `{"path":"out/a","content":"x"}`}, {"fs.list", `{"path":"notes/../.."}`},
-		{"fs.stat", `{"path":"notes\u0000"}`}, {"exec.run", `{"command":"gofmt -l .","timeout_ms":1e400}`}, {"tool.call", `{"name":"read_file","arguments":{}}`},
-		{"session.info", `{}`}, {"session.messages", `{"last":-1}`}, {"llm.complete", `{"prompt":"x","max_tokens":9007199254740993}`},
-		{"env.get", `{"name":"LANG="}`}, {"event.emit", `{"name":"x","data":{"a":[[]]}}`}, {"http.fetch", `{"method":"GET","url":"http://[::1]/"}`}, {"", `[`},
+		{"config.get", `{"key":"word"}`},
+		{"kv.set", `{"key":"a","value":1}`},
+		{"kv.list", `{"prefix":""}`},
+		{"fs.read", `{"path":"notes/a","offset":-1,"limit":5}`},
+		{"fs.write", `{"path":"out/a","content":"x"}`},
+		{"fs.list", `{"path":"notes/../.."}`},
+		{"fs.stat", `{"path":"notes\u0000"}`},
+		{"exec.run", `{"command":"gofmt -l .","timeout_ms":1e400}`},
+		{"tool.call", `{"name":"read_file","arguments":{}}`},
+		{"session.info", `{}`},
+		{"session.messages", `{"last":-1}`},
+		{"llm.complete", `{"prompt":"x","max_tokens":9007199254740993}`},
+		{"env.get", `{"name":"LANG="}`},
+		{"event.emit", `{"name":"x","data":{"a":[[]]}}`},
+		{"http.fetch", `{"method":"GET","url":"http://[::1]/"}`},
+		{"", `[`},
 	} {
 		f.Add(seed[0], []byte(seed[1]))
 	}
