@@ -2,15 +2,13 @@ package host_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
-	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/tetratelabs/wazero"
+
 	guestsdk "github.com/wharf-agent/wharf/guest-sdk"
 	"github.com/wharf-agent/wharf/host"
 	"github.com/wharf-agent/wharf/host/build"
@@ -66,59 +64,12 @@ func load(b *testing.B, h *host.Host, wasm []byte) *host.Extension {
 	return e
 }
 
-// payload makes a payload of 260 bytes with a command in it.
-func payload(command, end string) []byte {
-	const form = `{"session_id":"20261130-090000-abcdef","turn":3,"step":7,"call_id":"call_0123456789abcdef","tool":"exec","arguments":{"command":%q,"timeout_ms":60000,"description":%q}}`
-	text := fmt.Sprintf(form, command, "")
-	return []byte(fmt.Sprintf(form, command, strings.Repeat("x", 260-len(text)-len(end))) + end)
-}
-
-// BenchmarkHook is one call of a hook with a payload of 260 bytes: what the
-// engine pays for each tool call. The spawned shell hook reads the same JSON.
-func BenchmarkHook(b *testing.B) {
-	none := map[string][]byte{"C": payload("go test ./...", ""), "Go": payload("go test ./...", "")}
-	deny := map[string][]byte{"C": payload("rm -rf build", "!"), "Go": payload("rm -rf build", "")}
-	for _, language := range []string{"C", "Go"} {
-		wasm := guest(b, language)
-		s, err := load(b, open(b, ""), wasm).Session(b.Context(), host.SessionConfig{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(s.Close)
-		for _, c := range []struct {
-			name    string
-			payload []byte
-			answers bool
-		}{{"no-opinion", none[language], false}, {"verdict", deny[language], true}} {
-			b.Run("guest="+language+"/"+c.name, func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					answer, err := s.Call(b.Context(), hook.BeforeExecuteTool, c.payload)
-					if err != nil || (len(answer) > 0) != c.answers {
-						b.Fatalf("%s, %v", answer, err)
-					}
-				}
-			})
-		}
-	}
-	b.Run("guest=sh/verdict", func(b *testing.B) {
-		b.ReportAllocs()
-		script := `read -r line; case $line in *"rm -rf"*) echo '{"decision":"deny","reason":"this command is not allowed here"}';; esac`
-		for b.Loop() {
-			cmd := exec.CommandContext(b.Context(), "sh", "-c", script)
-			cmd.Stdin = strings.NewReader(string(deny["Go"]) + "\n")
-			if answer, err := cmd.Output(); err != nil || len(answer) == 0 {
-				b.Fatalf("%s, %v", answer, err)
-			}
-		}
-	})
-}
-
-// BenchmarkInstance is what joining a session costs.
+// BenchmarkInstance is what joining a session costs, beside an instance of the
+// same guest in wazero alone.
 func BenchmarkInstance(b *testing.B) {
 	for _, language := range []string{"C", "Go"} {
 		e := load(b, open(b, ""), guest(b, language))
-		b.Run("guest="+language, func(b *testing.B) {
+		b.Run("guest="+language+"/way=wharf", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s, err := e.Session(b.Context(), host.SessionConfig{})
@@ -126,6 +77,17 @@ func BenchmarkInstance(b *testing.B) {
 					b.Fatal(err)
 				}
 				s.Close()
+			}
+		})
+		instantiate := bare(b, wazero.NewRuntimeConfigCompiler(), guest(b, language))
+		b.Run("guest="+language+"/way=wazero-bare", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				m, err := instantiate(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				_ = m.Close(b.Context())
 			}
 		})
 	}
