@@ -73,8 +73,12 @@ func fetch(ctx context.Context, x *instance, in abi.HTTPRequest) (abi.HTTPRespon
 	return x.httpResponse(response), nil
 }
 
-// mayFetch says whether a hop is granted.
+// mayFetch says whether a hop is granted. A redirect is of the server's making,
+// which was sent a secret, and may not pass it on.
 func (x *instance) mayFetch(method string, u *url.URL) egress.Decision {
+	if name, found := x.session.Secrets.Scanner().Find(u.String()); found {
+		return egress.Decision{Rule: "its URL carries the value of the secret " + name}
+	}
 	if err := x.extension.Granted.Allow(capability.HTTP(method, u)); err != nil {
 		return egress.Decision{Rule: err.Error()}
 	}

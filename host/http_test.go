@@ -299,6 +299,28 @@ func TestLeaksAreRefused(t *testing.T) {
 	noValue(t, "the log", j.dump(t))
 }
 
+// A server that was sent a secret cannot have it carried on to another host,
+// though both are granted.
+func TestRedirectCarriesNoValue(t *testing.T) {
+	form := ""
+	s, j, w := joinWeb(t, networkManifest(webCapabilities), capability.All(), func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Location", "https://other.example.com/?t="+url.QueryEscape(form))
+		out.WriteHeader(http.StatusFound)
+	})
+	const want = `1{"code":"NOT_GRANTED","message":"http.fetch: GET https://other.example.com/: not allowed: its URL carries the value of the secret TOKEN"}`
+	for _, form = range forms(token) {
+		if got := fetched(t, s, `{"method":"GET","url":"https://api.example.com/v1/","secrets":["TOKEN"]}`); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", form, got, want)
+		}
+	}
+	if len(w.seen) != len(forms(token)) {
+		t.Errorf("%d requests left; want those to the first host alone", len(w.seen))
+	}
+	if !strings.HasSuffix(j.lines(), "\nchecked other.example.com:443 false: its URL carries the value of the secret TOKEN") {
+		t.Errorf("recorded:\n%s", j.lines())
+	}
+}
+
 // noValue checks that a text holds the token in no form.
 func noValue(t *testing.T, what, text string) {
 	t.Helper()

@@ -63,6 +63,7 @@ func TestNetworkScripts(t *testing.T) {
 }
 
 // echoServer listens on a port of five digits, of which the fixture has room.
+// Behind its answer it says more than anybody asked for.
 func echoServer(into string) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
 		got := in.Header.Get("X-Token")
@@ -70,8 +71,14 @@ func echoServer(into string) *httptest.Server {
 			http.Error(out, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		out.Header().Set("X-Echo", got)
-		fmt.Fprintf(out, "you said %s, %s, %s, %s", got, hex.EncodeToString([]byte(got)),
+		said := fmt.Sprintf("you said %s, %s, %s, %s", got, hex.EncodeToString([]byte(got)),
 			base64.StdEncoding.EncodeToString([]byte(got)), url.QueryEscape(got))
+		conn, _, err := out.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nX-Echo: %s\r\nContent-Length: %d\r\n\r\n%s", got, len(said), said)
+		fmt.Fprintf(conn, "and nobody asked for %s", got)
 	}))
 }

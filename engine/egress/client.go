@@ -32,6 +32,9 @@ const (
 
 // Client makes HTTP requests, each hop of which is judged before it leaves. It
 // keeps no cookies and knows no proxy. It is safe for concurrent use; Close it.
+//
+// What a server sends that nobody asked for, net/http writes to the standard
+// logger of package log, whatever it holds: a program turns that off.
 type Client struct {
 	cfg       ClientConfig
 	transport *http.Transport
@@ -170,8 +173,14 @@ func (c *Client) send(ctx context.Context, r Request, at hop) (*http.Response, e
 	}
 	request.Header = at.headers()
 	answer, err := c.transport.RoundTrip(request)
+	if err == nil && answer.StatusCode == http.StatusSwitchingProtocols {
+		answer.Body.Close() // the connection itself, which would not end with ctx
+		return nil, errNoAnswer
+	}
 	return answer, plainFailure(err)
 }
+
+var errNoAnswer = errors.New("the server's answer is not HTTP as it should be, or broke off")
 
 // plainFailure leaves out of the transport's error this machine's address, and
 // what a server said: pieces of it, which may be pieces of what it was sent.
@@ -192,7 +201,7 @@ func plainFailure(err error) error {
 	if strings.Contains(text, "response headers exceeded") || strings.Contains(text, "header list larger") {
 		return fmt.Errorf("%w: the response's header has more than %d bytes", ErrLimit, maxHeader)
 	}
-	return errors.New("the server's answer is not HTTP as it should be, or broke off")
+	return errNoAnswer
 }
 
 // judge returns the addresses to which a hop may go.

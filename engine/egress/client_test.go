@@ -418,6 +418,13 @@ func TestLimits(t *testing.T) {
 				c.Close()
 			}
 		}, "error: the server's answer is not HTTP as it should be, or broke off"},
+		{"an answer that takes the connection over", func(out http.ResponseWriter, _ *http.Request) {
+			if c, _, err := out.(http.Hijacker).Hijack(); err == nil {
+				fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+				<-stop
+				c.Close()
+			}
+		}, "error: the server's answer is not HTTP as it should be, or broke off"},
 		{"an answer that breaks off", func(out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("Content-Length", "100")
 			fmt.Fprint(out, "x")

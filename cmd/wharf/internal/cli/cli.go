@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"slices"
@@ -67,6 +68,7 @@ func commands() []command {
 func Main() int {
 	sandbox.Init()
 	host.Init()
+	log.SetOutput(io.Discard) // net/http quotes there what servers say, which may be a secret that they were sent
 	ctx, stop := notifyContext()
 	defer stop()
 	err := dispatch(ctx, stdio{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:])
