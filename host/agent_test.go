@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/wharf-agent/wharf/engine/hook"
@@ -270,5 +271,38 @@ func TestOperationsWithoutAnEngine(t *testing.T) {
 	want := `3{"code":"FAILED","message":"fs.read: this host has no workspace"}`
 	if got := operate(t, s, "fs.read", `{"path":"notes/a"}`); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// An instance may be made ahead, beside whatever the turn does by then: while
+// it starts, a guest has nothing done, and no call is judged at a wrong time.
+func TestNothingIsDoneOnTheAgentsBehalfAtTheStart(t *testing.T) {
+	const manifest = `name = "guest"
+version = "0.1.0"
+abi = 1
+[[tools]]
+name = "do"
+description = "Does"
+input_schema = '{"type":"object"}'
+[capabilities]
+tools = ["grep"]
+`
+	calls := atomic.Int64{}
+	gate := &fakeGate{run: func(context.Context, tool.Call) (tool.Result, error) {
+		calls.Add(1)
+		return tool.Result{}, nil
+	}}
+	j := &journal{}
+	s, err := load(t, shared, "init-calls", manifest, Options{Grant: capability.All()}).Session(t.Context(), SessionConfig{Record: j.record, Gate: gate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Tools()[0].Run(t.Context(), tool.Call{ID: "c", Name: "do", Arguments: []byte("{}")}); got.Content != "done" || err != nil {
+		t.Errorf("the tool: %+v, %v", got, err)
+	}
+	s.Close() // waits for the instance that is made for the next call
+	const refusal = `guest info: {"code":"FAILED","message":"tool.call: not while an instance starts: call it from a hook or a tool"}`
+	if got := j.lines(); calls.Load() != 0 || !strings.HasPrefix(got+"\n", refusal+"\n") {
+		t.Errorf("%d calls were made; recorded:\n%s", calls.Load(), got)
 	}
 }

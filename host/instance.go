@@ -28,6 +28,7 @@ type instance struct {
 	kernel    *extism.Kernel          // of a plugin with Extism's ABI; else nil
 	memory    *pluginMemory           // likewise
 
+	starting   bool        // nobody has called yet: it may be made beside other calls
 	stack      [2]uint64   // parameters and result of a call
 	running    callContext // or the last call
 	response   []byte      // of the last host operation, for read
@@ -40,7 +41,7 @@ type instance struct {
 // instantiate makes an instance: start function and _initialize run, within
 // StartTimeout.
 func (e *Extension) instantiate(ctx context.Context, cfg SessionConfig) (*instance, error) {
-	x := &instance{extension: e, session: cfg, handlers: map[string]api.Function{}}
+	x := &instance{extension: e, session: cfg, starting: true, handlers: map[string]api.Function{}}
 	x.log = guestLog{extension: e.Manifest.Name, record: cfg.Record, secrets: cfg.Secrets.Scanner(), over: x.over}
 	module := wazero.NewModuleConfig().
 		WithName(""). // so that there may be many
@@ -74,6 +75,7 @@ func (e *Extension) instantiate(ctx context.Context, cfg SessionConfig) (*instan
 		}
 		return nil, fmt.Errorf("start the guest: %w", x.scrubError(err))
 	}
+	x.starting = false
 	x.alloc = x.module.ExportedFunction(abi.Alloc)
 	for _, name := range e.exports() {
 		x.handlers[name] = x.module.ExportedFunction(name)

@@ -120,6 +120,8 @@ func (x *instance) operate(ctx context.Context, name, request []byte) abi.Status
 		return x.respondError(abi.BadRequest, "the request is not UTF-8")
 	case !ok:
 		return x.respondError(abi.UnknownOperation, fmt.Sprintf("unknown operation %.64q: this host has %s", name, strings.Join(Operations(), ", ")))
+	case op.judged && x.starting:
+		return x.respondError(abi.Failed, op.name+": not while an instance starts: call it from a hook or a tool")
 	}
 	x.begin(op)
 	response, err := op.run(ctx, x, request)
