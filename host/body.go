@@ -49,6 +49,8 @@ const (
 const (
 	costCall  = 64  // of a call, which is all that calling a small leaf costs
 	costCheck = 512 // a path has no more than this without a check
+
+	largeFrame = 1 << 10 // bytes of stack for which each call pays
 )
 
 // cost is what the code on the most expensive path to a place costs.
@@ -102,9 +104,9 @@ type body struct {
 	module  *space
 	locals  uint64 // declared ones
 	params  uint32
-	code    int // where its instructions begin
-	cost    int // of all of it, on the most expensive path, once through each loop
-	leaf    bool
+	code    int  // where its instructions begin
+	cost    int  // of all of it, each instruction once
+	leaf    bool // it has neither calls nor loops
 	inLoop  bool // it begins with a loop, whose check is enough
 	blocks  []block
 	open    uint64 // loops around
@@ -144,7 +146,7 @@ func (f *body) read() error {
 		f.spend(f.at - at)
 		if !control && isControl(op) {
 			control = true
-			f.inLoop = op == opLoop && at-f.code <= costCall
+			f.inLoop = op == opLoop && at-f.code <= costCall && f.frame() <= largeFrame
 		}
 	}
 	if f.err == nil && f.at != len(f.data) {
@@ -158,7 +160,8 @@ func (f *body) read() error {
 // checks.
 func (f *body) frame() int { return 8 * (int(f.params) + int(f.locals)) }
 
-// isControl reports whether an instruction can lead elsewhere than to the next one, or take long.
+// isControl reports whether an instruction can lead elsewhere than to the next
+// one, or take long.
 func isControl(op byte) bool {
 	return op >= opBlock && op <= opCallIndirect || op == opMemoryGrow || op == opBulk
 }

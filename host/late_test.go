@@ -116,7 +116,7 @@ func chase() []byte {
 	code = append(append(code, opI32Add), numbers(span-4)...)
 	code = append(code, 0x71, opLocalTee, 0, opBrIf, 0, opEnd)
 	code = append(code, opLoop, 0x40, opLocalGet, 0)
-	code = append(code, bytes.Repeat([]byte{0x28, 2, 0}, 300_000)...)
+	code = append(code, bytes.Repeat([]byte{0x28, 2, 0}, 100_000)...)
 	return append(code, opLocalSet, 0, opBr, 0, opEnd)
 }
 
