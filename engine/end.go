@@ -11,11 +11,14 @@ import (
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
-// end closes the turn in the log, after on_finally had its say.
+// end closes the turn in the log, after hooks had their last say.
 func (t *turn) end(ctx context.Context, err error) Result {
 	reason := reasonOf(ctx, err)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finallyTimeout)
 	defer cancel()
+	if failure := t.outcome(last, reason, err); failure != nil && err == nil {
+		err, reason = failure, reasonOf(last, failure)
+	}
 	if failure := t.hooks.OnFinally(last, t.at(), reason, t.text); failure != nil && err == nil {
 		err, reason = failure, reasonOf(last, failure)
 	}
@@ -32,12 +35,26 @@ func (t *turn) end(ctx context.Context, err error) Result {
 	return Result{Reason: reason, Text: t.text, Usage: t.usage, Steps: t.step, Denials: t.denials, Err: err}
 }
 
-// finallyTimeout bounds the on_finally hooks of a turn together.
+// outcome tells hooks of the answer, or why there is none. A cancel is neither, and
+// a fault of ours or of a hook is no result.
+func (t *turn) outcome(ctx context.Context, reason session.Reason, err error) error {
+	if reason == session.Cancelled {
+		return nil
+	}
+	if err != nil {
+		if failure := t.hooks.OnError(ctx, t.at(), err.Error()); failure != nil || reason == session.HookError || reason == session.ToolError {
+			return failure
+		}
+	}
+	return t.hooks.AfterRun(ctx, t.at(), t.text, t.usage)
+}
+
+// finallyTimeout bounds the last hooks of a turn together.
 const finallyTimeout = 10 * time.Second
 
 func (t *turn) close(ended session.TurnEnded) error {
 	if t.step > 0 && t.cfg.Log.StepOpen() {
-		if err := t.endStep(); err != nil {
+		if err := t.record(session.StepEnded{Turn: t.number, Step: t.step}); err != nil {
 			return err
 		}
 	}

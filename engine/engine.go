@@ -44,6 +44,7 @@ type Engine struct {
 	cfg     Config
 	hooks   *hook.Chain
 	header  session.Header
+	carried []string             // contexts for the next turn
 	running atomic.Pointer[turn] // nil between turns
 }
 
@@ -86,13 +87,34 @@ type Denial struct {
 	Reason    string
 }
 
+// Start tells hooks that the session begins, once before its first turn: source
+// is new, resume or fork. What they add is for the next turn. An error means
+// that a hook ends the session before it began.
+func (e *Engine) Start(ctx context.Context, source string) (err error) {
+	e.carried, err = e.hooks.SessionStart(ctx, e.at(), source)
+	return err
+}
+
+// End tells hooks that the session is left, and why, after its last turn. It
+// does not depend on ctx being alive.
+func (e *Engine) End(ctx context.Context, reason string) error {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finallyTimeout)
+	defer cancel()
+	return e.hooks.SessionEnd(last, e.at(), reason)
+}
+
+func (e *Engine) at() hook.At {
+	return hook.At{Session: string(e.cfg.Log.ID()), Turn: e.cfg.Log.Turns()}
+}
+
 // Run runs one turn: prompt in, final answer out. However the turn ends, the
 // log says how, unless the log itself is what failed. When ctx ends, Run stops
 // what it started, waits for that and returns with reason cancelled.
 func (e *Engine) Run(ctx context.Context, prompt string) Result {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	t := &turn{Engine: e, number: e.cfg.Log.Turns() + 1, stop: stop}
+	t := &turn{Engine: e, number: e.cfg.Log.Turns() + 1, stop: stop, contexts: e.carried}
+	e.carried = nil
 	e.running.Store(t)
 	defer e.running.Store(nil)
 	err := e.record(session.TurnStarted{Turn: t.number, Origin: "user"})

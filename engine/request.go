@@ -6,24 +6,61 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/provider"
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
-// request sends what the log holds to the model and collects the reply.
+// request gets the model's next reply, or what a hook answers in its place.
 func (t *turn) request(ctx context.Context) (session.AssistantMessage, error) {
-	header := t.header
-	if t.empty > maxEmpty {
-		header.Tools = nil
+	header, instead, err := t.plan(ctx)
+	if err != nil {
+		return session.AssistantMessage{}, err
+	}
+	if instead != nil {
+		return session.AssistantMessage{Text: instead.Text, FinishReason: "stop"}, nil
 	}
 	if !sameHeader(header, t.cfg.Log.Header()) {
 		if err := t.record(header); err != nil {
 			return session.AssistantMessage{}, err
 		}
 	}
+	for attempt := 1; ; attempt++ {
+		reply, err := t.send(ctx)
+		if err == nil {
+			return reply, nil
+		}
+		if again, failure := t.retry(ctx, attempt, reply, err); failure != nil || !again {
+			return reply, errors.Join(err, failure)
+		}
+	}
+}
+
+// plan makes the header of the next request, as hooks leave it.
+func (t *turn) plan(ctx context.Context) (session.Header, *hook.Response, error) {
+	header := t.header
+	if t.empty > maxEmpty {
+		header.Tools = nil
+	}
+	if !t.hooks.Has(hook.BeforeRequest) {
+		return header, nil, nil
+	}
+	p := hook.Plan{Model: header.Model, Parameters: header.Parameters}
+	for _, tl := range header.Tools {
+		p.Tools = append(p.Tools, tl.Name)
+	}
+	p, err := t.hooks.BeforeRequest(ctx, t.at(), p)
+	header.Parameters = p.Parameters
+	header.Tools = slices.DeleteFunc(slices.Clone(header.Tools), func(tl session.Tool) bool { return !slices.Contains(p.Tools, tl.Name) })
+	return header, p.Response, err
+}
+
+// send sends what the log holds to the model and collects the reply.
+func (t *turn) send(ctx context.Context) (session.AssistantMessage, error) {
 	log := t.cfg.Log
 	err := t.record(session.RequestSent{Step: t.step, Digest: log.Digest(), Scheme: session.Scheme})
 	if err == nil {
@@ -33,6 +70,36 @@ func (t *turn) request(ctx context.Context) (session.AssistantMessage, error) {
 		return session.AssistantMessage{}, err
 	}
 	return t.receive(ctx, provider.Request{Header: log.Header(), Messages: log.Messages()})
+}
+
+// maxAttempts is how often a request is sent at most.
+const maxAttempts = 5
+
+// retry waits, and reports whether the request is to be sent again: if a hook
+// says so, and nothing of a reply has come that somebody may have seen.
+func (t *turn) retry(ctx context.Context, attempt int, reply session.AssistantMessage, failure error) (bool, error) {
+	model, ok := errors.AsType[*provider.Error](failure)
+	if !ok || attempt == maxAttempts || ctx.Err() != nil || reply.Text+reply.Reasoning != "" || len(reply.Calls) > 0 {
+		return false, nil
+	}
+	again, err := t.hooks.OnRequestError(ctx, t.at(), hook.Failure{
+		Class: string(model.Class), Attempt: attempt, RetryAfterMS: model.RetryAfter.Milliseconds(), Error: model.Error(),
+	})
+	if err != nil || !again {
+		return false, err
+	}
+	delay := max(model.RetryAfter, time.Second<<(attempt-1))
+	if err := t.record(session.RequestRetried{Attempt: attempt, DelayMS: delay.Milliseconds(), Cause: model.Error()}); err != nil {
+		return false, err
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
 }
 
 // receive collects a reply. One that breaks off leaves its text in the log,
@@ -56,10 +123,8 @@ func (t *turn) receive(ctx context.Context, req provider.Request) (session.Assis
 		if delta.Finish != "" {
 			reply.FinishReason = delta.Finish
 		}
-		if delta.Text != "" {
-			if err = t.hooks.OnStream(ctx, delta.Text); err != nil {
-				break
-			}
+		if err = t.stream(ctx, delta); err != nil {
+			break
 		}
 	}
 	t.usage = t.usage.Add(reply.Usage)
@@ -69,6 +134,19 @@ func (t *turn) receive(ctx context.Context, req provider.Request) (session.Assis
 	}
 	t.adoptCalls(&reply)
 	return reply, nil
+}
+
+// stream shows hooks what arrives.
+func (t *turn) stream(ctx context.Context, delta provider.Delta) error {
+	if delta.Reasoning != "" {
+		if err := t.hooks.EmitReasoning(ctx, delta.Reasoning); err != nil {
+			return err
+		}
+	}
+	if delta.Text == "" {
+		return nil
+	}
+	return t.hooks.OnStream(ctx, delta.Text)
 }
 
 func (t *turn) keepPrefix(reply session.AssistantMessage) error {

@@ -56,6 +56,7 @@ type scriptedHook struct {
 	Tools   []string
 	Approve bool
 	Abort   bool     // its failures end the turn
+	All     bool     // it handles every point, also those without answers
 	seen    []string // the payloads
 	nest    func(ctx context.Context, by, text string) tool.Result
 }
@@ -64,6 +65,7 @@ func (h *scriptedHook) Name() string { return h.ID }
 
 func (h *scriptedHook) Handles(p hook.Point) (hook.Handling, bool) {
 	_, ok := h.Answers[p]
+	ok = ok || h.All
 	return hook.Handling{
 		Tools: h.Tools, Timeout: time.Second, OnFailure: h.onFailure(p), Approve: h.Approve,
 	}, ok
@@ -237,9 +239,16 @@ func play(t *testing.T, archive *txtar.Archive) string {
 		t.Fatal(err)
 	}
 	nested.engine = e
+	if err := e.Start(ctx, "new"); err != nil {
+		fmt.Fprintf(&out, "= the session does not start: %v\n", err)
+		config.Prompts = nil
+	}
 	for _, prompt := range config.Prompts {
 		result := e.Run(ctx, prompt)
 		fmt.Fprintf(&out, "= %s %q, %d denied, error: %v\n", result.Reason, result.Text, len(result.Denials), result.Err)
+	}
+	if err := e.End(ctx, "exit"); err != nil {
+		fmt.Fprintf(&out, "= the session ends with: %v\n", err)
 	}
 	for _, h := range config.Hooks {
 		for _, payload := range h.seen {

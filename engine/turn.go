@@ -13,14 +13,16 @@ import (
 // turn is one turn under way: an Engine's configuration, and how far it has come.
 type turn struct {
 	*Engine
-	number   int
-	step     int
-	empty    int    // replies in a row that held neither text nor calls
-	text     string // the final answer
-	usage    session.Usage
-	contexts []string // of hooks, for the next request
-	denials  []Denial
-	stop     context.CancelCauseFunc // ends the turn from within what it called
+	number     int
+	step       int
+	empty      int    // replies in a row that held neither text nor calls
+	objections int    // of hooks to the turn's end, in a row
+	text       string // the final answer
+	usage      session.Usage
+	contexts   []string    // of hooks, for the next request
+	done       []hook.Done // the step's calls
+	denials    []Denial
+	stop       context.CancelCauseFunc // ends the turn from within what it called
 }
 
 // loop runs the turn up to its final text. nil means that it completed; an
@@ -30,28 +32,28 @@ func (t *turn) loop(ctx context.Context, prompt string) error {
 		return err
 	}
 	for t.step < t.cfg.MaxSteps {
-		if err := t.startStep(); err != nil {
+		if err := t.startStep(ctx); err != nil {
 			return err
 		}
 		reply, err := t.request(ctx)
 		if err != nil {
 			return err
 		}
+		over := false
 		switch {
 		case len(reply.Calls) > 0:
-			t.empty = 0
 			err = t.runCalls(ctx, reply)
 		case reply.FinishReason == "length":
-			return t.cutOff(ctx, reply)
+			err = t.cutOff(ctx, reply)
 		case strings.TrimSpace(reply.Text) == "":
-			err = t.askAgain(reply)
+			err = t.askAgain(ctx, reply)
 		default:
-			return t.finish(ctx, reply)
+			over, err = t.stopOrGoOn(ctx, reply)
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = t.endStep(ctx)
 		}
-		if err := t.endStep(); err != nil {
+		if err != nil || over {
 			return err
 		}
 	}
@@ -68,21 +70,40 @@ func (t *turn) submit(ctx context.Context, prompt string) error {
 		return &endError{session.Blocked, errors.New(s.Blocked)}
 	}
 	t.contexts = append(t.contexts, s.Contexts...)
-	return t.record(session.UserMessage{Content: s.Text, Origin: "user", Delivery: "turn"})
+	if err := t.record(session.UserMessage{Content: s.Text, Origin: "user", Delivery: "turn"}); err != nil {
+		return err
+	}
+	return t.pass(t.hooks.BeforeRun(ctx, t.at(), s.Text))
 }
 
-func (t *turn) startStep() error {
+// pass takes what hooks say of something that is about to begin.
+func (t *turn) pass(g hook.Gated, err error) error {
+	if err == nil && g.Blocked != "" {
+		err = &endError{session.Blocked, errors.New(g.Blocked)}
+	}
+	t.contexts = append(t.contexts, g.Contexts...)
+	return err
+}
+
+func (t *turn) startStep(ctx context.Context) error {
+	counts := hook.Counts{Steps: t.step, MaxSteps: t.cfg.MaxSteps, Usage: t.usage}
+	if err := t.pass(t.hooks.BeforeIteration(ctx, t.at(), counts)); err != nil {
+		return err
+	}
 	for _, text := range t.contexts {
 		if err := t.record(session.UserMessage{Content: text, Origin: "hook", Delivery: "step"}); err != nil {
 			return err
 		}
 	}
-	t.contexts = nil
+	t.contexts, t.done = nil, nil
 	t.step++
 	return t.record(session.StepStarted{Turn: t.number, Step: t.step})
 }
 
-func (t *turn) endStep() error {
+func (t *turn) endStep(ctx context.Context) error {
+	if err := t.hooks.AfterIteration(ctx, t.at(), t.done); err != nil {
+		return err
+	}
 	return t.record(session.StepEnded{Turn: t.number, Step: t.step})
 }
 
@@ -92,8 +113,8 @@ const maxEmpty = 2
 
 // askAgain notes an empty reply, so that the loop asks again: twice as it
 // was, then once without tools, and then no more.
-func (t *turn) askAgain(reply session.AssistantMessage) error {
-	if err := t.record(reply); err != nil {
+func (t *turn) askAgain(ctx context.Context, reply session.AssistantMessage) error {
+	if err := t.keep(ctx, reply); err != nil {
 		return err
 	}
 	t.empty++
@@ -108,10 +129,44 @@ func (t *turn) askAgain(reply session.AssistantMessage) error {
 
 const answerInText = "Your last replies were empty. Answer now in plain text, without calling a tool."
 
+// keep takes a reply that is not the last into the log.
+func (t *turn) keep(ctx context.Context, reply session.AssistantMessage) error {
+	if err := t.hooks.StreamEnd(ctx, t.at(), reply.Reasoning != "", true); err != nil {
+		return err
+	}
+	return t.record(reply)
+}
+
+// maxObjections is how often in a row hooks may keep a turn from ending.
+const maxObjections = 8
+
+// stopOrGoOn ends the turn with a text, unless a hook has something to say to
+// the model first.
+func (t *turn) stopOrGoOn(ctx context.Context, reply session.AssistantMessage) (over bool, err error) {
+	if t.objections == maxObjections {
+		return true, t.finish(ctx, reply)
+	}
+	message, err := t.hooks.TurnStopping(ctx, t.at(), reply.Text)
+	if err != nil {
+		return false, err
+	}
+	if message == "" {
+		return true, t.finish(ctx, reply)
+	}
+	t.objections++
+	if err := t.keep(ctx, reply); err != nil {
+		return false, err
+	}
+	return false, t.record(session.UserMessage{Content: message, Origin: "hook", Delivery: "step"})
+}
+
 // finish passes the final text through finalize_content and takes it into the log.
 func (t *turn) finish(ctx context.Context, reply session.AssistantMessage) error {
 	final, err := t.hooks.FinalizeContent(ctx, t.at(), reply.Text)
 	if err != nil {
+		return err
+	}
+	if err := t.hooks.StreamEnd(ctx, t.at(), reply.Reasoning != "", false); err != nil {
 		return err
 	}
 	reply.Text, t.text = final, final

@@ -291,10 +291,15 @@ type Reviewed struct {
 
 // AfterExecuteTool shows hooks a call's result before the model sees it.
 func (c *Chain) AfterExecuteTool(ctx context.Context, at At, call Call, result Result) (Reviewed, error) {
+	return c.review(ctx, AfterExecuteTool, call, result, func(r Result) any { return resultPayload{at, call, r} })
+}
+
+// review shows hooks what came of a call, in the form of the point.
+func (c *Chain) review(ctx context.Context, p Point, call Call, result Result, payload func(Result) any) (Reviewed, error) {
 	r := Reviewed{Result: result}
 	err := c.ask(ctx, question{
-		point: AfterExecuteTool, tool: call.Tool, call: session.CallID(call.ID),
-		payload: func() any { return resultPayload{at, call, r.Result} },
+		point: p, tool: call.Tool, call: session.CallID(call.ID),
+		payload: func() any { return payload(r.Result) },
 		apply: func(who string, v Verdict) {
 			v.replacement("content", &r.Result.Content)
 			r.Contexts = appendSet(r.Contexts, v.Context)

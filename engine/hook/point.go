@@ -76,7 +76,7 @@ func (i Info) Denies() bool {
 // those that are no part of a turn's own sequence where they most often occur.
 var Points = []Info{
 	{
-		Point: SessionStart, When: "a session began or was resumed", Later: true,
+		Point: SessionStart, When: "a session began or was resumed",
 		Keys: []string{"source"}, Context: true,
 	},
 	{
@@ -84,27 +84,27 @@ var Points = []Info{
 		Keys: []string{"text"}, Decisions: []Decision{Block}, Replace: []string{"text"}, Context: true,
 	},
 	{
-		Point: BeforeRun, When: "a turn is about to ask the model for the first time", Later: true,
+		Point: BeforeRun, When: "a turn is about to ask the model for the first time",
 		Keys: []string{"text"}, Decisions: []Decision{Block}, Context: true,
 	},
 	{
-		Point: BeforeIteration, When: "a step begins", Later: true,
+		Point: BeforeIteration, When: "a step begins",
 		Keys: []string{"steps", "max_steps", "usage"}, Decisions: []Decision{Block}, Context: true,
 	},
 	{
-		Point: BeforeRequest, When: "a request is about to be sent to the model", Later: true,
+		Point: BeforeRequest, When: "a request is about to be sent to the model",
 		Keys: []string{"model", "parameters", "tools"}, Replace: []string{"parameters", "hide_tools", "response"},
 	},
 	{
-		Point: OnRequestError, When: "a request to the model failed", Later: true,
+		Point: OnRequestError, When: "a request to the model failed",
 		Keys: []string{"class", "attempt", "retry_after_ms", "error"}, Decisions: []Decision{Retry, Fail},
 	},
 	{
-		Point: EmitReasoning, When: "a piece of the model's reasoning arrived", Later: true,
+		Point: EmitReasoning, When: "a piece of the model's reasoning arrived",
 		Raw: true,
 	},
 	{
-		Point: EmitReasoningEnd, When: "the reasoning of a reply is whole", Later: true,
+		Point: EmitReasoningEnd, When: "the reasoning of a reply is whole",
 		Keys: []string{"resuming"},
 	},
 	{
@@ -112,7 +112,7 @@ var Points = []Info{
 		Raw: true,
 	},
 	{
-		Point: OnStreamEnd, When: "the text of a reply is whole", Later: true,
+		Point: OnStreamEnd, When: "the text of a reply is whole",
 		Keys: []string{"resuming"},
 	},
 	{
@@ -120,7 +120,7 @@ var Points = []Info{
 		Keys: []string{"event"},
 	},
 	{
-		Point: BeforeExecuteTools, When: "a reply's tool calls are about to be judged and run", Later: true,
+		Point: BeforeExecuteTools, When: "a reply's tool calls are about to be judged and run",
 		Keys: []string{"calls"}, Decisions: []Decision{Block},
 	},
 	{
@@ -130,7 +130,7 @@ var Points = []Info{
 		Replace:   []string{"arguments", "result"}, Context: true,
 	},
 	{
-		Point: PermissionRequest, When: "the user is about to be asked about a call", Later: true,
+		Point: PermissionRequest, When: "the user is about to be asked about a call",
 		Keys: []string{"call_id", "tool", "arguments", "rule"}, Decisions: []Decision{Allow, Deny},
 	},
 	{
@@ -140,13 +140,13 @@ var Points = []Info{
 		Replace:   []string{"content"}, Context: true,
 	},
 	{
-		Point: OnExecuteToolError, When: "a tool call failed, before the model sees how", Later: true,
+		Point: OnExecuteToolError, When: "a tool call failed, before the model sees how",
 		Keys:      []string{"call_id", "tool", "arguments", "error"},
 		Decisions: []Decision{Block},
 		Replace:   []string{"content"}, Context: true,
 	},
 	{
-		Point: AfterIteration, When: "a step is over", Later: true,
+		Point: AfterIteration, When: "a step is over",
 		Keys: []string{"calls"},
 	},
 	{
@@ -170,7 +170,7 @@ var Points = []Info{
 		Keys: []string{"kind", "text"},
 	},
 	{
-		Point: TurnStopping, When: "the model gave what looks like its final answer", Later: true,
+		Point: TurnStopping, When: "the model gave what looks like its final answer",
 		Keys: []string{"text"}, Decisions: []Decision{Continue},
 	},
 	{
@@ -178,11 +178,11 @@ var Points = []Info{
 		Keys: []string{"text"}, Replace: []string{"text"},
 	},
 	{
-		Point: AfterRun, When: "the turn has its answer", Later: true,
+		Point: AfterRun, When: "the turn has its answer",
 		Keys: []string{"text", "usage"},
 	},
 	{
-		Point: OnError, When: "the turn ends without an answer", Later: true,
+		Point: OnError, When: "the turn ends without an answer",
 		Keys: []string{"error"},
 	},
 	{
@@ -190,7 +190,7 @@ var Points = []Info{
 		Keys: []string{"reason", "text"},
 	},
 	{
-		Point: SessionEnd, When: "the session is left", Later: true,
+		Point: SessionEnd, When: "the session is left",
 		Keys: []string{"reason"},
 	},
 }

@@ -252,6 +252,14 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 	return p, err
 }
 
+// source says how the session comes about.
+func (p plan) source() string {
+	if p.resume != "" {
+		return "resume"
+	}
+	return "new"
+}
+
 // redact takes the values of secrets out of a text.
 func (p plan) redact(text string) string {
 	clean, _ := p.secrets.Scanner().Redact(text)

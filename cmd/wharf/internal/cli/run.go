@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/wharf-agent/wharf/engine"
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
@@ -131,7 +132,7 @@ func (o runOptions) run(ctx context.Context, io stdio, prompt string) error {
 	if err != nil {
 		return err
 	}
-	result := parts.engine.Run(ctx, prompt)
+	result := parts.turn(ctx, plan.source(), prompt)
 	if err := parts.close(); err != nil && result.Err == nil {
 		result.Err, result.Reason = err, session.ToolError
 	}
@@ -143,6 +144,18 @@ func (o runOptions) run(ctx context.Context, io stdio, prompt string) error {
 		return exitError{exitFailed, err}
 	}
 	return nil
+}
+
+// turn runs the one turn of this process, with what begins and ends around it.
+func (p *parts) turn(ctx context.Context, source, prompt string) engine.Result {
+	if err := p.engine.Start(ctx, source); err != nil {
+		return engine.Result{Reason: session.HookError, Err: err}
+	}
+	result := p.engine.Run(ctx, prompt)
+	if err := p.engine.End(ctx, "exit"); err != nil && result.Err == nil {
+		result.Reason, result.Err = session.HookError, err
+	}
+	return result
 }
 
 // deferCollection lets the heap grow to 16 MiB before the garbage collector
