@@ -190,15 +190,14 @@ func TestEveryRunEnds(t *testing.T) {
 	for _, spin := range spins() {
 		t.Run(spin.name, func(t *testing.T) {
 			s := joinSpin(t, spin)
-			begin := time.Now()
-			if got := ask(t, s, "x"); got != spinLate {
-				t.Errorf("got  %s\nwant %s", got, spinLate)
+			late := lateness(t, s)
+			for range 2 { // a busy machine alone can make a call late, not again and again
+				if late > 250*time.Millisecond {
+					late = lateness(t, s)
+				}
 			}
-			if late := time.Since(begin) - 50*time.Millisecond; late > 250*time.Millisecond {
-				t.Errorf("it ended %v late", late)
-			}
-			if s.instance.usable() {
-				t.Error("its instance is used again")
+			if late > 250*time.Millisecond {
+				t.Errorf("it ended %v late, and before that too", late)
 			}
 		})
 	}
@@ -245,16 +244,22 @@ func BenchmarkLateness(b *testing.B) {
 	}
 }
 
-// lateness calls the hook in an instance of its own.
-func lateness(b *testing.B, s *Session) time.Duration {
+// lateness calls the hook in an instance of its own, which is dropped then.
+func lateness(t testing.TB, s *Session) time.Duration {
+	t.Helper()
 	const limit = 50 * time.Millisecond
-	x, err := s.extension.instantiate(b.Context(), s.cfg)
+	x, err := s.extension.instantiate(t.Context(), s.cfg)
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	begin := time.Now()
-	if _, err := x.invoke(b.Context(), "before_execute_tool", limit, []byte("x")); err == nil || "error: "+err.Error() != spinLate {
-		b.Fatal(err)
+	_, err = x.invoke(t.Context(), "before_execute_tool", limit, []byte("x"))
+	late := time.Since(begin) - limit
+	if err == nil || "error: "+err.Error() != spinLate {
+		t.Fatalf("got  %v\nwant %s", err, spinLate)
 	}
-	return time.Since(begin) - limit
+	if x.usable() {
+		t.Fatal("its instance could be used again")
+	}
+	return late
 }
