@@ -48,6 +48,13 @@ func OnStream(h func(text []byte)) {
 	register("on_stream", func(payload []byte) ([]byte, error) { h(payload); return nil, nil })
 }
 
+// On handles a hook point that has no function of its own here, by its name: the
+// page ABI.md lists all of them, with the keys of their payloads. The payload is a
+// JSON object, but for emit_reasoning plain text.
+func On(point string, h func(payload []byte) Verdict) {
+	register(point, func(payload []byte) ([]byte, error) { return answerWith(h(payload)) })
+}
+
 // Result is a tool's result for the model.
 type Result struct {
 	Content    string
@@ -83,12 +90,16 @@ func judge[P any](h func(P) Verdict) func([]byte) ([]byte, error) {
 		if err := json.Unmarshal(payload, &p); err != nil {
 			return nil, fmt.Errorf("payload: %w", err)
 		}
-		v := h(p)
-		if reflect.ValueOf(v).IsZero() {
-			return nil, nil
-		}
-		return json.Marshal(v)
+		return answerWith(h(p))
 	}
+}
+
+// answerWith encodes a verdict; no opinion is no answer.
+func answerWith(v Verdict) ([]byte, error) {
+	if reflect.ValueOf(v).IsZero() {
+		return nil, nil
+	}
+	return json.Marshal(v)
 }
 
 func register(point string, h func([]byte) ([]byte, error)) {

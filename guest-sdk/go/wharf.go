@@ -76,10 +76,11 @@ type End struct {
 
 // Verdict is what a handler answers. The zero Verdict is no opinion.
 type Verdict struct {
-	Decision string         `json:"decision,omitempty"` // allow, deny, ask or block, where the point takes it
+	Decision string         `json:"decision,omitempty"` // allow, deny, ask, block, continue, retry or fail, where the point takes it
 	Reason   string         `json:"reason,omitempty"`   // reaches the model
 	Replace  map[string]any `json:"replace,omitempty"`
 	Context  string         `json:"context,omitempty"` // the model is told
+	Message  string         `json:"message,omitempty"` // with continue: what the model goes on with
 	Error    string         `json:"error,omitempty"`   // the handler failed
 }
 
@@ -113,6 +114,9 @@ func AnswerInPlace(content string) Verdict {
 
 // AddContext tells the model something besides.
 func AddContext(text string) Verdict { return Verdict{Context: text} }
+
+// Continue has the model go on with a message where a turn is about to end.
+func Continue(message string) Verdict { return Verdict{Decision: "continue", Message: message} }
 
 // Fail says that the handler could not judge. What follows is the manifest's
 // on_failure.

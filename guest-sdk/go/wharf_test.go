@@ -55,6 +55,23 @@ func TestHandlersSeeTheirPayload(t *testing.T) {
 	}
 }
 
+// A point without a function of its own is handled by its name.
+func TestOn(t *testing.T) {
+	fresh(t)
+	On("turn_stopping", func(payload []byte) Verdict {
+		if string(payload) == "{}" {
+			return Continue("run the tests")
+		}
+		return Verdict{}
+	})
+	if got, want := string(handle("turn_stopping", []byte("{}"))), `{"decision":"continue","message":"run the tests"}`; got != want {
+		t.Errorf("got %s; want %s", got, want)
+	}
+	if got := handle("turn_stopping", []byte("{ }")); got != nil {
+		t.Errorf("no opinion answers %s", got)
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	tests := []struct {
 		verdict Verdict

@@ -24,6 +24,20 @@ func init() {
 	wharf.FinalizeContent(func(p wharf.Text) wharf.Verdict { return obey(p.SessionID, p) })
 	wharf.OnFinally(func(e wharf.End) { obey(e.SessionID, e) })
 	wharf.OnStream(func(text []byte) { obey(string(text), nil) })
+	for _, point := range []string{
+		"session_start", "before_run", "before_iteration", "before_request", "on_request_error", "emit_reasoning_end", "on_stream_end",
+		"on_provider_tool_event", "before_execute_tools", "permission_request", "on_execute_tool_error", "after_iteration", "subagent_start",
+		"subagent_stop", "before_compact", "after_compact", "notification", "turn_stopping", "after_run", "on_error", "session_end",
+	} {
+		wharf.On(point, func(payload []byte) wharf.Verdict {
+			var at wharf.At
+			if err := json.Unmarshal(payload, &at); err != nil {
+				return wharf.Fail(err)
+			}
+			return obey(at.SessionID, json.RawMessage(payload))
+		})
+	}
+	wharf.On("emit_reasoning", func(text []byte) wharf.Verdict { return obey(string(text), nil) })
 	wharf.Tool("do", func(args struct{ Do string }) (wharf.Result, error) { return work(args.Do) })
 }
 
