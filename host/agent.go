@@ -23,7 +23,7 @@ var (
 func needTool(in abi.ToolCallRequest) (capability.Need, error) {
 	need, err := capability.Tool(in.Name)
 	if len(in.Arguments) > 0 {
-		need.Target += " " + cut(string(in.Arguments), limitTarget)
+		need.Target += " " + string(in.Arguments) // whole, or one could be hidden behind another
 	}
 	return need, err
 }

@@ -157,9 +157,10 @@ func TestAudit(t *testing.T) {
 		before = j.lines()
 		return tool.Result{Content: "no: policy", IsError: true, Code: tool.Denied}, nil
 	}}
-	operate(t, s, "tool.call", `{"name":"grep","arguments":{"pattern":"`+strings.Repeat("ä", limitTarget)+`"}}`)
+	const hidden = `"path":"what it is about"}`
+	operate(t, s, "tool.call", `{"name":"grep","arguments":{"pattern":"`+strings.Repeat("ä", 50_000)+`",`+hidden+`}`)
 	operate(t, s, "exec.run", `{"command":"rm x"}`)
-	if used := j.events[0].(session.ExtensionUsed); len(used.Target) > limitTarget+20 || !strings.HasSuffix(used.Target, "ä…") {
+	if used := j.events[0].(session.ExtensionUsed); !strings.HasSuffix(used.Target, hidden) {
 		t.Errorf("the target has %d bytes and ends %q", len(used.Target), used.Target[len(used.Target)-10:])
 	}
 	for i := range j.events[:2] {
@@ -271,6 +272,23 @@ func TestOperationsWithoutAnEngine(t *testing.T) {
 	want := `3{"code":"FAILED","message":"fs.read: this host has no workspace"}`
 	if got := operate(t, s, "fs.read", `{"path":"notes/a"}`); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// An extension cannot fill the disk with its audit.
+func TestAuditHasALimit(t *testing.T) {
+	s, j := joinGate(t, SessionConfig{Gate: &fakeGate{run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil }}})
+	large := `{"name":"grep","arguments":{"pattern":"` + strings.Repeat("ä", 50_000) + `"}}`
+	s.instance.session.audited.Store(limitAudited - int64(len(large)))
+	if got := operate(t, s, "tool.call", large); !strings.HasPrefix(got, "0{") {
+		t.Errorf("within the limit: %s", got)
+	}
+	const want = `4{"code":"OVER_LIMIT","message":"tool.call: over a limit: the limit audited is 67108864 bytes of arguments in a session"}`
+	if got := operate(t, s, "tool.call", large); got != want {
+		t.Errorf("over the limit:\n got %s\nwant %s", got, want)
+	}
+	if used := j.events[1].(session.ExtensionUsed); len(used.Target) > limitTarget+20 || !strings.HasSuffix(used.Target, "ä…") || used.Allowed {
+		t.Errorf("recorded %+v", used)
 	}
 }
 

@@ -130,11 +130,11 @@ func needLLM(in abi.CompleteRequest) (capability.Need, error) {
 // tokens the prompt is, only the server knows: here, one for each three bytes.
 func completeText(ctx context.Context, x *instance, in abi.CompleteRequest) (abi.CompleteResponse, error) {
 	gate, err := x.gate()
-	if err == nil {
-		err = x.refuseLeak(in.Prompt)
-	}
 	if err != nil {
 		return abi.CompleteResponse{}, err
+	}
+	if leak := x.refuseLeak(in.Prompt); leak != nil {
+		return abi.CompleteResponse{}, errors.Join(leak, x.audit(leak))
 	}
 	name := x.extension.Manifest.Name
 	prompt := int64(len(in.Prompt)/3 + 1)

@@ -35,7 +35,8 @@ const (
 	limitEmitted = 64 << 10  // emitted: the data of one event
 	limitEvents  = 100       // events: in one call
 	limitSecrets = 8         // in one request
-	limitTarget  = 2 << 10   // what the audit keeps of a call's arguments
+	limitAudited = 64 << 20  // audited: the names, paths and arguments of an extension's operations, in a session
+	limitTarget  = 2 << 10   // what the audit keeps of those that go over it
 )
 
 // The limit code, of one function: compiling cannot be cut short, and takes

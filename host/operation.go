@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,6 +93,10 @@ func (x *instance) permit(want capability.Need) error {
 		return refused
 	}
 	x.using.target = want.Target
+	if x.session.audited.Add(int64(len(want.Target))) > limitAudited {
+		x.using.target = cut(string(x.scrub([]byte(want.Target))), limitTarget)
+		refused = cmp.Or(refused, fmt.Errorf("%w: the limit audited is %d bytes of arguments in a session", errOverLimit, limitAudited))
+	}
 	return errors.Join(refused, x.audit(refused))
 }
 

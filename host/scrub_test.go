@@ -58,6 +58,9 @@ func TestOperationsGiveNoValues(t *testing.T) {
 	if len(gate.asked) != 0 {
 		t.Errorf("the model was asked %v", gate.asked)
 	}
+	if want := "guest used llm.complete 26 bytes: refused"; !strings.Contains(j.lines(), want) {
+		t.Errorf("recorded:\n%s\nwant %s", j.lines(), want)
+	}
 	noValue(t, "the log", j.dump(t))
 }
 

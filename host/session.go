@@ -59,6 +59,7 @@ type SessionConfig struct {
 type account struct {
 	calls   atomic.Int64 // that were numbered
 	written atomic.Int64 // bytes in files
+	audited atomic.Int64 // bytes in the audit
 }
 
 // Session joins a session. A first instance is made now, so that an extension
