@@ -55,12 +55,11 @@ func BenchmarkHook(b *testing.B) {
 					b.Fatalf("the payload has %d bytes, not %d", len(text), p.size)
 				}
 				b.Run("payload="+p.name, func(b *testing.B) {
-					b.ReportAllocs()
-					for b.Loop() {
+					loop(b, func() {
 						if answer, err := ask(b.Context(), text); err != nil || len(answer) > 0 {
 							b.Fatalf("%s, %v", answer, err)
 						}
-					}
+					})
 				})
 			}
 		})
@@ -76,13 +75,12 @@ func BenchmarkHookVerdict(b *testing.B) {
 			for _, p := range payloads[1:] {
 				at, call := question(p.size, denies)
 				b.Run("payload="+p.name, func(b *testing.B) {
-					b.ReportAllocs()
-					for b.Loop() {
+					loop(b, func() {
 						judged, err := chain.BeforeExecuteTool(b.Context(), at, call)
 						if err != nil || judged.Reason != `denied by extension "bench": this command is not allowed here` {
 							b.Fatalf("the reason %q, %v", judged.Reason, err)
 						}
-					}
+					})
 				})
 			}
 		})

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -177,19 +176,4 @@ func TestStreamServer(t *testing.T) {
 	defer server.Close()
 	fmt.Println(server.URL)
 	_, _ = io.Copy(io.Discard, os.Stdin) // until nobody asks any more
-}
-
-// cpuOf returns the CPU time that this process takes while do runs.
-func cpuOf(do func()) time.Duration {
-	before := cpu()
-	do()
-	return cpu() - before
-}
-
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // it cannot be asked for anything else
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

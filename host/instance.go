@@ -21,12 +21,12 @@ import (
 type instance struct {
 	extension *Extension
 	session   SessionConfig
-	slot      chan struct{} // of the session, if this is its one instance; else nil
+	slot      *slot // of the session, if this is its one instance; else nil
 	module    api.Module
 	alloc     api.Function
-	handlers  map[string]api.Function // by export
-	kernel    *extism.Kernel          // of a plugin with Extism's ABI; else nil
-	memory    *pluginMemory           // likewise
+	handlers  []handler      // few, so that looking through them is quick
+	kernel    *extism.Kernel // of a plugin with Extism's ABI; else nil
+	memory    *pluginMemory  // likewise
 
 	starting   bool        // nobody has called yet: it may be made beside other calls
 	stack      [2]uint64   // parameters and result of a call
@@ -38,10 +38,25 @@ type instance struct {
 	log        guestLog
 }
 
+// handler is a function that the host calls.
+type handler struct {
+	export   string
+	function api.Function
+}
+
+func (x *instance) handler(export string) api.Function {
+	for i := range x.handlers {
+		if x.handlers[i].export == export {
+			return x.handlers[i].function
+		}
+	}
+	return nil
+}
+
 // instantiate makes an instance: start function and _initialize run, within
 // StartTimeout.
 func (e *Extension) instantiate(ctx context.Context, cfg SessionConfig) (*instance, error) {
-	x := &instance{extension: e, session: cfg, starting: true, handlers: map[string]api.Function{}}
+	x := &instance{extension: e, session: cfg, starting: true}
 	x.log = guestLog{extension: e.Manifest.Name, record: cfg.Record, secrets: cfg.Secrets.Scanner(), over: x.over}
 	module := wazero.NewModuleConfig().
 		WithName(""). // so that there may be many
@@ -78,7 +93,7 @@ func (e *Extension) instantiate(ctx context.Context, cfg SessionConfig) (*instan
 	x.starting = false
 	x.alloc = x.module.ExportedFunction(abi.Alloc)
 	for _, name := range e.exports() {
-		x.handlers[name] = x.module.ExportedFunction(name)
+		x.handlers = append(x.handlers, handler{name, x.module.ExportedFunction(name)})
 	}
 	return x, nil
 }
@@ -97,12 +112,13 @@ func (x *instance) close() {
 func (x *instance) invoke(ctx context.Context, export string, limit time.Duration, payload []byte) ([]byte, error) {
 	x.operations, x.events, x.response = 0, 0, nil
 	x.log.begin()
+	f := x.handler(export)
 	var result uint64
 	err := x.under(ctx, limit, func(ctx context.Context) (err error) {
 		if x.kernel != nil {
-			result, err = x.handleInput(ctx, x.handlers[export], payload)
+			result, err = x.handleInput(ctx, f, payload)
 		} else {
-			result, err = x.handle(ctx, x.handlers[export], payload)
+			result, err = x.handle(ctx, f, payload)
 		}
 		return err
 	})
@@ -124,7 +140,7 @@ func (x *instance) handle(ctx context.Context, handler api.Function, payload []b
 	var at uint64
 	if len(payload) > 0 {
 		var err error
-		if at, err = x.call(ctx, x.alloc, uint64(len(payload))); err != nil {
+		if at, err = x.call(ctx, x.alloc, uint64(len(payload)), 0); err != nil {
 			return 0, err
 		}
 		at = uint64(uint32(at))

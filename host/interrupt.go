@@ -68,12 +68,13 @@ type callContext struct {
 
 type callKey struct{}
 
-// Value answers callKey.
+// Value answers callKey alone: the runtime looks for more at each call, and what
+// else the context holds is not the guest's.
 func (c *callContext) Value(key any) any {
 	if key == (callKey{}) {
 		return c
 	}
-	return c.Context.Value(key)
+	return nil
 }
 
 // over reports whether the call must end.
@@ -179,10 +180,10 @@ func (x *instance) sleep(ns int64) {
 	}
 }
 
-// call calls one of the guest's functions with at most two parameters and
-// returns its result.
-func (x *instance) call(ctx context.Context, f api.Function, params ...uint64) (uint64, error) {
-	copy(x.stack[:], params)
+// call calls one of the guest's functions with as many of the parameters as it
+// has, and returns its result.
+func (x *instance) call(ctx context.Context, f api.Function, a, b uint64) (uint64, error) {
+	x.stack[0], x.stack[1] = a, b
 	err := f.CallWithStack(ctx, x.stack[:])
 	return x.stack[0], err
 }

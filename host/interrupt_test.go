@@ -15,7 +15,7 @@ func TestModulesAreWatched(t *testing.T) {
 	s := joinSpin(t, spin{hook: silent(append(append(numbers(1<<20), opLoop, 5, opI32Const, 1, opI32Sub, opLocalTee, 0, opLocalGet, 0, opBrIf, 0), opEnd, 0x1a)...)})
 	x := s.instance
 	x.running = callContext{t.Context(), x, clock() - 1} // over already
-	_, err := x.call(&x.running, x.handlers[string(hook.BeforeExecuteTool)], 0, 0)
+	_, err := x.call(&x.running, x.handler(string(hook.BeforeExecuteTool)), 0, 0)
 	if !errors.Is(err, errTimeout) {
 		t.Errorf("a million rounds after the deadline: %v", err)
 	}
@@ -25,7 +25,7 @@ func TestModulesAreWatched(t *testing.T) {
 // without a deadline ends it.
 func TestNoCallNoCode(t *testing.T) {
 	s := joinSpin(t, spins()[0])
-	_, err := s.instance.call(context.Background(), s.instance.handlers[string(hook.BeforeExecuteTool)], 0, 0)
+	_, err := s.instance.call(context.Background(), s.instance.handler(string(hook.BeforeExecuteTool)), 0, 0)
 	if !errors.Is(err, errTimeout) {
 		t.Errorf("without a call's context: %v", err)
 	}

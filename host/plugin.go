@@ -270,7 +270,7 @@ func (x *instance) handleInput(ctx context.Context, handler api.Function, payloa
 	if !x.kernel.Begin(payload) {
 		return 0, faultf("there is no memory for the %d bytes of its input: the limit memory is %s", len(payload), x.extension.Manifest.Memory)
 	}
-	return x.call(ctx, handler)
+	return x.call(ctx, handler, 0, 0)
 }
 
 // guestError is a failure that the guest itself reports.

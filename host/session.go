@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,9 +25,10 @@ import (
 type Session struct {
 	extension *Extension
 	cfg       SessionConfig
-	slot      chan struct{} // held by whoever uses instance
-	instance  *instance     // nil until a call needs it
+	slot      *slot     // held by whoever uses instance
+	instance  *instance // nil until a call needs it
 	tools     []ManifestTool
+	limits    []limit        // of the hook points; few, so that looking through them is quick
 	answer    []byte         // of the last Call
 	calls     sync.WaitGroup // tool calls with an instance of their own, and making a spare
 
@@ -34,6 +36,12 @@ type Session struct {
 	closed bool      // written with the slot held too
 	spare  *instance // for the next such call; nil while there is none
 	making func()    // ends the making of a spare; nil while none is made
+}
+
+// limit is how long a hook may take.
+type limit struct {
+	point   hook.Point
+	timeout time.Duration
 }
 
 var _ hook.Hook = (*Session)(nil)
@@ -72,7 +80,10 @@ func (e *Extension) Session(ctx context.Context, cfg SessionConfig) (*Session, e
 	cfg.account = &account{}
 	cfg.Record = cfg.scrubbing(cfg.Record)
 	cfg.client = e.newClient(cfg.Network)
-	s := &Session{extension: e, cfg: cfg, slot: make(chan struct{}, 1)}
+	s := &Session{extension: e, cfg: cfg, slot: newSlot()}
+	for point, handling := range e.Manifest.Hooks {
+		s.limits = append(s.limits, limit{point, handling.Timeout})
+	}
 	x, err := e.instantiate(ctx, cfg)
 	if err != nil {
 		return nil, &LoadError{Name: e.Manifest.Name, Manifest: e.Manifest, Err: err}
@@ -114,7 +125,7 @@ func (e *Extension) tools(ctx context.Context, x *instance) ([]ManifestTool, err
 // Close waits for calls that still run and frees the instance. Calls after it
 // fail.
 func (s *Session) Close() {
-	s.slot <- struct{}{}
+	_ = s.slot.take(context.Background(), math.MaxInt64)
 	s.mu.Lock()
 	s.closed = true
 	if s.making != nil {
@@ -124,7 +135,7 @@ func (s *Session) Close() {
 	if s.instance != nil {
 		s.instance.close()
 	}
-	<-s.slot
+	s.slot.leave()
 	s.calls.Wait()
 	if s.spare != nil {
 		s.spare.close()
@@ -147,12 +158,12 @@ func (s *Session) Handles(p hook.Point) (hook.Handling, bool) {
 // and valid until the next call. An error says how the guest failed; if ctx
 // ended, it is ctx's cause.
 func (s *Session) Call(ctx context.Context, p hook.Point, payload []byte) ([]byte, error) {
-	handling, ok := s.Handles(p)
+	limit, ok := s.limit(p)
 	if !ok {
 		return nil, nil
 	}
 	s.answer = s.answer[:0]
-	err := s.within(ctx, handling.Timeout, func(limit time.Duration, x *instance) error {
+	err := s.within(ctx, limit, func(limit time.Duration, x *instance) error {
 		answer, err := x.invoke(ctx, string(p), limit, payload)
 		s.answer = append(s.answer, answer...)
 		return err
@@ -161,6 +172,15 @@ func (s *Session) Call(ctx context.Context, p hook.Point, payload []byte) ([]byt
 		return nil, err
 	}
 	return s.answer, nil
+}
+
+func (s *Session) limit(p hook.Point) (time.Duration, bool) {
+	for i := range s.limits {
+		if s.limits[i].point == p {
+			return s.limits[i].timeout, true
+		}
+	}
+	return 0, false
 }
 
 // Tools returns the extension's tools. They may be called side by side.
@@ -181,7 +201,7 @@ func (s *Session) within(ctx context.Context, limit time.Duration, use func(time
 	if err != nil {
 		return err
 	}
-	defer func() { <-s.slot }()
+	defer s.slot.leave()
 	if s.closed {
 		return errClosed
 	}
@@ -194,26 +214,17 @@ func (s *Session) within(ctx context.Context, limit time.Duration, use func(time
 	return use(limit, s.instance)
 }
 
+// acquire takes the slot and returns how much of limit that left.
 func (s *Session) acquire(ctx context.Context, limit time.Duration) (time.Duration, error) {
-	select {
-	case s.slot <- struct{}{}:
+	if s.slot.try() {
 		return limit, nil
-	default:
 	}
 	if holds(ctx, s.slot) {
 		return 0, errBusy
 	}
 	begin := time.Now()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case s.slot <- struct{}{}:
-		return max(limit-time.Since(begin), time.Nanosecond), nil
-	case <-timer.C:
-		return 0, errors.New("another call of this extension was running all the time")
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	}
+	err := s.slot.take(ctx, limit)
+	return max(limit-time.Since(begin), time.Nanosecond), err
 }
 
 // alone runs use on an instance that no other call sees. It is the spare, if
@@ -276,7 +287,7 @@ var errBusy = errors.New("it is busy: this happens in the course of a call of it
 
 // holding marks a context as within a call that holds a slot.
 type holding struct {
-	slot  chan struct{}
+	slot  *slot
 	outer *holding
 }
 
@@ -293,7 +304,7 @@ func (x *instance) outward(ctx context.Context) context.Context {
 }
 
 // holds reports whether ctx is within a call that holds slot.
-func holds(ctx context.Context, slot chan struct{}) bool {
+func holds(ctx context.Context, slot *slot) bool {
 	h, _ := ctx.Value(holdingKey{}).(*holding)
 	for ; h != nil; h = h.outer {
 		if h.slot == slot {

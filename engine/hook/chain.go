@@ -103,9 +103,22 @@ func (c *Chain) askOne(ctx context.Context, l *link, q *question) error {
 		}
 		q.raw = raw
 	}
-	v, err := l.ask(ctx, q)
+	answer, err := l.ask(ctx, q)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if err == nil && len(answer) == 0 { // most say nothing: they are done with soon
+		l.failures = 0
+		return nil
+	}
+	return c.answered(l, q, answer, err)
+}
+
+// answered takes what a hook answered, or how it failed, into account.
+func (c *Chain) answered(l *link, q *question, answer []byte, err error) error {
+	var v Verdict
+	if err == nil {
+		v, err = parse(l.info, answer)
 	}
 	if err != nil {
 		return c.countFailure(l, q, err)
@@ -119,18 +132,14 @@ func (c *Chain) askOne(ctx context.Context, l *link, q *question) error {
 
 var errBusy = errors.New("it is busy: this happens in the course of a call of its own")
 
-// ask calls the hook and reads its answer.
-func (l *link) ask(ctx context.Context, q *question) (v Verdict, err error) {
+// ask calls the hook.
+func (l *link) ask(ctx context.Context, q *question) ([]byte, error) {
 	if l.busy {
-		return v, errBusy
+		return nil, errBusy
 	}
 	l.busy = true
 	defer func() { l.busy = false }()
-	answer, err := l.hook.Call(ctx, q.point, q.raw)
-	if err == nil && len(answer) > 0 {
-		v, err = parse(l.info, answer)
-	}
-	return v, err
+	return l.hook.Call(ctx, q.point, q.raw)
 }
 
 // decided records a verdict and takes it into account.
