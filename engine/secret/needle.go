@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -218,10 +217,19 @@ func skipBreaks(text string, p int) int {
 }
 
 // hexNumber reads a number of so many hexadecimal digits.
-func hexNumber(text string, p, digits int) (rune, bool) {
+func hexNumber(text string, p, digits int) (code rune, ok bool) {
 	if p+digits > len(text) {
 		return 0, false
 	}
-	code, err := strconv.ParseUint(text[p:p+digits], 16, 32)
-	return rune(code), err == nil
+	for _, c := range []byte(text[p : p+digits]) {
+		switch letter := c | 0x20; {
+		case c >= '0' && c <= '9':
+			code = code<<4 | rune(c-'0')
+		case letter >= 'a' && letter <= 'f':
+			code = code<<4 | rune(letter-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return code, true
 }
