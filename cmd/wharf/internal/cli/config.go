@@ -3,12 +3,9 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -36,9 +33,11 @@ type config struct {
 	Log         logConfig                  `toml:"log"`
 	Extensions  map[string]extensionConfig `toml:"extensions"`
 	Secrets     map[string]secretConfig    `toml:"secrets"` // of the user's own file alone
-	Trust       map[string]string          `toml:"trust"`   // project configurations, by path: "sha256:…"
+	Trust       map[string]string          `toml:"trust"`   // what projects bring, by path: "sha256:…"
 
-	order []string // the extensions' names as they were configured
+	order   []string          // the extensions' names as they were configured
+	brought map[string]string // the extensions' files that the project names
+	user    string            // the user's own file
 }
 
 type sandboxConfig struct {
@@ -81,8 +80,9 @@ var variables = map[string]string{
 type loader struct {
 	user    string // the user's own file
 	merged  map[string]any
-	order   []string // the extensions' names, in the order of their first mention
-	notices []string // for the user, once
+	order   []string          // the extensions' names, in the order of their first mention
+	brought map[string]string // the extensions' files that the project names
+	notices []string          // for the user, once
 }
 
 // loadConfig reads the user's file (or the one named by file), the project's
@@ -118,49 +118,6 @@ func loadConfig(f folders, file, workspace string, sets []string) (config, []str
 		return config{}, nil, exitError{exitUsage, err}
 	}
 	return cfg, l.notices, nil
-}
-
-// maxProjectConfig bounds a project's configuration, in bytes.
-const maxProjectConfig = 1 << 20
-
-// addProject reads the workspace's wharf.toml, if the user trusts exactly what
-// is in it: a cloned repository must not configure the engine.
-func (l *loader) addProject(workspace string) error {
-	if workspace == "" {
-		return nil
-	}
-	root, err := sandbox.OpenRoot(workspace)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	path := filepath.Join(workspace, "wharf.toml")
-	text, _, err := root.ReadAll("wharf.toml", maxProjectConfig)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		l.notices = append(l.notices, fmt.Sprintf("%s was left out: %v", path, err))
-		return nil
-	}
-	sum := sha256.Sum256(text)
-	digest := "sha256:" + hex.EncodeToString(sum[:])
-	trust, _ := l.merged["trust"].(map[string]any)
-	if trust[path] != digest {
-		l.notices = append(l.notices, fmt.Sprintf("%s was left out: to trust what it says now, add to %s under [trust]: %q = %q",
-			path, l.user, path, digest))
-		return nil
-	}
-	return l.addFile(path, text, l.refuseSecrets)
-}
-
-// refuseSecrets keeps a project from saying what is read and run for a secret,
-// also one that is trusted for all else.
-func (l *loader) refuseSecrets(layer map[string]any) error {
-	if _, has := layer["secrets"]; has {
-		return fmt.Errorf("secrets belong into your own configuration, %s: take [secrets] out here", l.user)
-	}
-	return nil
 }
 
 func (l *loader) addEnvironment() error {
@@ -221,7 +178,7 @@ func (l *loader) addFile(path string, text []byte, check func(map[string]any) er
 		rows, _ := layer["extensions"].(map[string]any)
 		for _, row := range rows {
 			row, _ := row.(map[string]any)
-			if file, ok := row["path"].(string); ok && strings.ContainsAny(file, "/.") {
+			if file, ok := row["path"].(string); ok && isFile(file) {
 				row["path"] = absolute(file, filepath.Dir(path))
 			}
 		}
@@ -293,7 +250,7 @@ func (l *loader) config() (config, error) {
 	if err := toml.NewEncoder(&text).Encode(l.merged); err != nil {
 		return config{}, err
 	}
-	cfg := config{order: l.order}
+	cfg := config{order: l.order, brought: l.brought, user: l.user}
 	if _, err := toml.Decode(text.String(), &cfg); err != nil {
 		return config{}, err
 	}

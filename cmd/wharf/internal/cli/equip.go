@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/spf13/pflag"
@@ -66,6 +65,7 @@ type equipment struct {
 	root    *sandbox.Root
 	names   map[string]bool // of the extensions
 	secrets *secret.Store
+	vouch   func(name, file, digest string) error // for an extension of the configuration
 	closes  []func()
 }
 
@@ -202,6 +202,7 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 		return err
 	}
 	e.closes = append(e.closes, func() { h.Close() })
+	e.vouch = cfg.vouch
 	for _, name := range cfg.order {
 		row := cfg.Extensions[name]
 		grant, err := capability.ParseValue(orNone(row.Grant))
@@ -265,6 +266,11 @@ func (e *equipment) join(ctx context.Context, h *host.Host, path, name string, o
 	if name != "" && name != m.Name {
 		return refuse("its name is %q: write [extensions.%s]", m.Name, m.Name)
 	}
+	if name != "" {
+		if err := e.vouch(name, path, ext.Digest); err != nil {
+			return refuse("%w", err)
+		}
+	}
 	if e.names[m.Name] {
 		return refuse("there is an extension of that name already: nothing is shadowed, leave one out")
 	}
@@ -302,7 +308,7 @@ func loadExtension(ctx context.Context, h *host.Host, path string, options host.
 	if path == "" {
 		return nil, errors.New("it has no path: add path = \"/…/NAME.wasm\", or the name of a shipped extension")
 	}
-	if !strings.ContainsAny(path, "/.") {
+	if !isFile(path) {
 		wasm, err := extensions.Read(path)
 		if err != nil {
 			return nil, err
