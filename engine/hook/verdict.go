@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 )
 
 // Decision is the word of a [Verdict].
@@ -61,17 +62,9 @@ func ParseVerdict(p Point, answer []byte) (Verdict, error) {
 // parse reads an answer at a point. It is strict: a misspelt "decision" must
 // not pass for no opinion. What the point does not take is a bad answer.
 func parse(info Info, answer []byte) (Verdict, error) {
-	var v Verdict
-	if bytes.Equal(bytes.TrimSpace(answer), []byte("null")) {
-		return v, errors.New("bad answer: null is no verdict")
-	}
-	dec := json.NewDecoder(bytes.NewReader(answer))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&v); err != nil {
-		return Verdict{}, fmt.Errorf("bad answer: %w", err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return Verdict{}, errors.New("bad answer: more than one JSON value")
+	v, err := decode(answer)
+	if err != nil {
+		return Verdict{}, err
 	}
 	if v.Error != "" {
 		return Verdict{}, errors.New(v.Error)
@@ -101,6 +94,43 @@ func parse(info Info, answer []byte) (Verdict, error) {
 	}
 	return v, nil
 }
+
+// decode reads a JSON value that is a verdict.
+func decode(answer []byte) (Verdict, error) {
+	if bytes.Equal(bytes.TrimSpace(answer), []byte("null")) {
+		return Verdict{}, errors.New("bad answer: null is no verdict")
+	}
+	d := decoders.Get().(*decoder)
+	d.Reset(answer)
+	var v Verdict
+	if err := d.json.Decode(&v); err != nil {
+		return Verdict{}, fmt.Errorf("bad answer: %w", err)
+	}
+	if _, err := d.json.Token(); err != io.EOF {
+		return Verdict{}, errors.New("bad answer: more than one JSON value")
+	}
+	if len(answer) <= maxReused {
+		decoders.Put(d) // all is read, so nothing of this answer can get into the next
+	}
+	return v, nil
+}
+
+// maxReused is how long an answer may be whose decoder, and its buffer, is kept.
+const maxReused = 4 << 10
+
+// decoder is a strict decoder and what it reads. Making one anew takes as long as
+// reading a verdict.
+type decoder struct {
+	bytes.Reader
+	json *json.Decoder
+}
+
+var decoders = sync.Pool{New: func() any {
+	d := &decoder{}
+	d.json = json.NewDecoder(d)
+	d.json.DisallowUnknownFields()
+	return d
+}}
 
 // canonicalize returns a JSON value in the form in which no key stands twice
 // and all text is UTF-8: two readers must not see different values in it.

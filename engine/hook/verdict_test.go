@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -50,6 +51,30 @@ func TestParse(t *testing.T) {
 				t.Errorf("parse(%s) error: %q; want %q", tt.answer, got, tt.want)
 			}
 		})
+	}
+}
+
+// Decoders are used again: none is less strict the second time, and none brings
+// anything of one answer into another.
+func TestParseKeepsNothing(t *testing.T) {
+	long := `{"decision":"deny","reason":"` + strings.Repeat("x", 2*maxReused) + `"}`
+	tests := []struct{ answer, decision, reason, err string }{
+		{`{"decision":"deny","reason":"no"}`, "deny", "no", ""},
+		{`{}`, "", "", ""},
+		{`{"decison":"deny"}`, "", "", `bad answer: json: unknown field "decison"`},
+		{`{"reason":"a"} {"decision":"allow"}`, "", "", "bad answer: more than one JSON value"},
+		{`{"decision":"deny"`, "", "", "bad answer: unexpected EOF"},
+		{" {\"decision\":\"allow\"}\n ", "allow", "", ""},
+		{long, "deny", strings.Repeat("x", 2*maxReused), ""},
+	}
+	info, _ := Lookup(BeforeExecuteTool)
+	for range 3 {
+		for _, tt := range tests {
+			v, err := parse(info, []byte(tt.answer))
+			if string(v.Decision) != tt.decision || v.Reason != tt.reason || errorText(err) != tt.err {
+				t.Errorf("parse(%.60s) = %q, %.20q, %v", tt.answer, v.Decision, v.Reason, err)
+			}
+		}
 	}
 }
 
