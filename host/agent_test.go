@@ -290,6 +290,14 @@ func TestAuditHasALimit(t *testing.T) {
 	if used := j.events[1].(session.ExtensionUsed); len(used.Target) > limitTarget+20 || !strings.HasSuffix(used.Target, "ä…") || used.Allowed {
 		t.Errorf("recorded %+v", used)
 	}
+	recorded := len(j.events)
+	if got := operate(t, s, "event.emit", `{"name":"x","data":"x"}`); !strings.HasPrefix(got, `4{"code":"OVER_LIMIT","message":"event.emit: over a limit: the limit audited`) || len(j.events) != recorded+1 {
+		t.Errorf("an event over the limit: %s, recorded:\n%s", got, j.lines())
+	}
+	s.instance.session.audited.Store(limitAudited - 2)
+	if got := operate(t, s, "event.emit", `{"name":"x","data":"x"}`); got != `4{"code":"OVER_LIMIT","message":"event.emit: over a limit: the limit audited is 67108864 bytes of data in a session"}` {
+		t.Errorf("an event whose data is over the limit: %s", got)
+	}
 }
 
 // An instance may be made ahead, beside whatever the turn does by then: while

@@ -274,6 +274,23 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// However often it is called, a guest cannot fill the disk with what it logs.
+func TestLogOfASession(t *testing.T) {
+	s, j := join(t, "guest", guestManifest, Options{})
+	s.instance.session.logged.Store(limitLogged - 10)
+	for range 3 {
+		ask(t, s, "ghello")
+	}
+	const want = "guest info: hello\nguest info: hello\nguest warning: what this extension logs is dropped from here on: it is over the limit logged, 64 MiB a session"
+	if got := j.lines(); got != want {
+		t.Errorf("logged\n%s\nwant\n%s", got, want)
+	}
+	ask(t, s, "ghello")
+	if got := j.lines(); got != want {
+		t.Errorf("and then\n%s", got)
+	}
+}
+
 // Where the session's log cannot be written, the call fails.
 func TestRecordFails(t *testing.T) {
 	e := load(t, shared, "guest", guestManifest, Options{})

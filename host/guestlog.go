@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/wharf-agent/wharf/engine/secret"
 	"github.com/wharf-agent/wharf/engine/session"
@@ -16,7 +17,8 @@ type guestLog struct {
 	extension      string
 	record         func(session.Event) error
 	secrets        *secret.Scanner
-	over           func() bool // whether the running call is over
+	total          *atomic.Int64 // bytes that were logged in the session
+	over           func() bool   // whether the running call is over
 	stdout, stderr lineWriter
 
 	bytes, lines int
@@ -36,7 +38,7 @@ type loggedText struct {
 
 // begin starts a call.
 func (l *guestLog) begin() {
-	l.bytes, l.lines, l.dropped, l.waiting, l.err, l.words = 0, 0, false, nil, nil, ""
+	l.bytes, l.lines, l.dropped, l.waiting, l.err, l.words = 0, 0, l.total.Load() > limitLogged, nil, nil, ""
 	l.stdout.log, l.stdout.level = l, abi.Info
 	l.stderr.log, l.stderr.level = l, abi.Warning
 }
@@ -57,6 +59,12 @@ func (l *guestLog) add(level abi.Level, text []byte) {
 		return
 	}
 	l.lines++
+	if l.total.Add(int64(len(text))) > limitLogged {
+		l.dropped = true
+		l.release(0)
+		l.write(abi.Warning, []byte(fmt.Sprintf("what this extension logs is dropped from here on: it is over the limit logged, %d MiB a session", limitLogged>>20)), limitLog)
+		return
+	}
 	left := limitLog - l.bytes
 	if len(text) > left || l.lines > limitLogLines {
 		l.dropped = true

@@ -52,6 +52,8 @@ func emitEvent(_ context.Context, x *instance, in abi.EmitRequest) (abi.Empty, e
 		return abi.Empty{}, fmt.Errorf("%w: events: %d in one call", errOverLimit, limitEvents)
 	case len(in.Data) > limitEmitted:
 		return abi.Empty{}, fmt.Errorf("%w: the data has %d bytes, and the limit emitted is %d", errOverLimit, len(in.Data), limitEmitted)
+	case x.session.audited.Add(int64(len(in.Data))) > limitAudited:
+		return abi.Empty{}, fmt.Errorf("%w: the limit audited is %d bytes of data in a session", errOverLimit, limitAudited)
 	}
 	data := in.Data
 	if len(data) == 0 {

@@ -57,7 +57,7 @@ func (x *instance) handler(export string) api.Function {
 // StartTimeout.
 func (e *Extension) instantiate(ctx context.Context, cfg SessionConfig) (*instance, error) {
 	x := &instance{extension: e, session: cfg, starting: true}
-	x.log = guestLog{extension: e.Manifest.Name, record: cfg.Record, secrets: cfg.Secrets.Scanner(), over: x.over}
+	x.log = guestLog{extension: e.Manifest.Name, record: cfg.Record, secrets: cfg.Secrets.Scanner(), total: &cfg.logged, over: x.over}
 	module := wazero.NewModuleConfig().
 		WithName(""). // so that there may be many
 		WithStartFunctions(abi.Initialize).

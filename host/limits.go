@@ -21,6 +21,7 @@ const (
 	limitOutput        = 1 << 20  // output: an answer, and a request to a host operation
 	limitLog           = 64 << 10 // log: what a call logs, with its standard output and error
 	limitLogLines      = 10_000   // log, in lines
+	limitLogged        = 64 << 20 // logged: what an extension logs in a session
 	limitOperations    = 10_000   // operations: in one call
 	limitStack         = 12 << 20 // depth: of calls within each other, in bytes of stack; it is looked at each time the stack has doubled
 	limitTableElements = 100_000  // tables: all of a module's together
@@ -35,7 +36,7 @@ const (
 	limitEmitted = 64 << 10  // emitted: the data of one event
 	limitEvents  = 100       // events: in one call
 	limitSecrets = 8         // in one request
-	limitAudited = 64 << 20  // audited: the names, paths and arguments of an extension's operations, in a session
+	limitAudited = 64 << 20  // audited: the names, paths, arguments and events of an extension's operations, in a session
 	limitTarget  = 2 << 10   // what the audit keeps of those that go over it
 )
 

@@ -68,6 +68,7 @@ type account struct {
 	calls   atomic.Int64 // that were numbered
 	written atomic.Int64 // bytes in files
 	audited atomic.Int64 // bytes in the audit
+	logged  atomic.Int64 // bytes of guests' logs
 }
 
 // Session joins a session. A first instance is made now, so that an extension

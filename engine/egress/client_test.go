@@ -373,6 +373,11 @@ func TestHeadersThatAreNotForARequestToSet(t *testing.T) {
 		{"", "a"},
 		{"X-A", "a\x00"},
 		{":path", "/"},
+		{"X-HTTP-Method-Override", "DELETE"},
+		{"x_http_method_override", "DELETE"},
+		{"X-Original-URL", "/admin"},
+		{"X-Forwarded-Host", "evil.example"},
+		{"Transfer_Encoding", "chunked"},
 	} {
 		_, err := c.Do(t.Context(), Request{
 			Method: "GET", URL: "http://example.com/", Permit: allow(t, "* http://example.com/*"),

@@ -29,6 +29,21 @@ var hostHeaders = []string{
 	"Expect", "Http2-Settings", "Accept-Encoding",
 }
 
+// otherwise are the headers by which some servers take a request for one of
+// another method, host or path than was judged.
+var otherwise = []string{
+	"X-Http-Method", "X-Http-Method-Override", "X-Method-Override",
+	"X-Original-Url", "X-Original-Uri", "X-Original-Host", "X-Rewrite-Url", "X-Host", "Forwarded",
+}
+
+// mayBeSet reports whether a request may set a header. Behind some servers, - and
+// _ in its name are the same.
+func mayBeSet(name string) bool {
+	name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
+	return httpguts.ValidHeaderFieldName(name) && !slices.Contains(hostHeaders, name) && !slices.Contains(otherwise, name) &&
+		!strings.HasPrefix(name, "Proxy-") && !strings.HasPrefix(name, "X-Forwarded-")
+}
+
 // firstHop checks a request as far as it can be without asking anybody.
 func firstHop(r Request) (hop, error) {
 	if !methodName.MatchString(r.Method) || slices.Contains([]string{"CONNECT", "TRACE", "PRI"}, r.Method) {
@@ -67,8 +82,7 @@ func (h hop) headers() http.Header {
 }
 
 func checkHeader(name string, values []string) error {
-	canonical := http.CanonicalHeaderKey(name)
-	if !httpguts.ValidHeaderFieldName(name) || slices.Contains(hostHeaders, canonical) || strings.HasPrefix(canonical, "Proxy-") {
+	if !mayBeSet(name) {
 		return invalidf("header %.60q is not for a request to set", name)
 	}
 	bad := func(value string) bool { return !httpguts.ValidHeaderFieldValue(value) }

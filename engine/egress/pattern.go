@@ -64,11 +64,11 @@ func checkPatternPath(path string) error {
 }
 
 // hasDotSegment reports whether a path has a segment that some server takes
-// for "." or "..", with or without parameters.
+// for "." or "..", with or without parameters or blanks.
 func hasDotSegment(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		name, _, _ := strings.Cut(segment, ";")
-		if name == "." || name == ".." {
+		if name = strings.TrimSpace(name); name == "." || name == ".." {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxURL bounds a URL, in bytes.
@@ -74,6 +75,9 @@ func checkURLPath(u *url.URL) error {
 		if strings.Contains(escaped, code) {
 			return fmt.Errorf("its path has %s, which servers read in different ways", code)
 		}
+	}
+	if !utf8.ValidString(u.Path) { // such as a dot in more bytes than it needs
+		return errors.New("its path is not UTF-8")
 	}
 	if u.Path[0] != '/' || hasDotSegment(u.Path) {
 		return errors.New("its path has a dot segment")

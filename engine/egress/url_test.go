@@ -45,6 +45,8 @@ func TestParseURL(t *testing.T) {
 		{"a dot segment", "https://a.example/v1/../x", dots},
 		{"an escaped dot segment", "https://a.example/v1/%2e%2E/x", dots},
 		{"a dot segment with parameters", "https://a.example/v1/..;a=b/x", dots},
+		{"a dot segment with a blank", "https://a.example/v1/..%20/x", dots},
+		{"a dot in more bytes than it needs", "https://a.example/v1/%c0%ae%c0%ae/x", "error: url: its path is not UTF-8"},
 		{"an escaped slash", "https://a.example/v1%2Fx", "error: url: its path has %2f, which servers read in different ways"},
 		{"an escaped percent sign", "https://a.example/%252e%252e/", "error: url: its path has %25, which servers read in different ways"},
 		{"a broken escape", "https://a.example/%zz", "error: url: it cannot be read"},
