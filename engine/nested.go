@@ -127,8 +127,8 @@ func (e *Engine) Complete(ctx context.Context, c Completion) (Answer, error) {
 		answered.Error = strings.ToValidUTF8(failure.Error(), "�")
 	}
 	answered.Tokens = answered.Usage.InputTokens + answered.Usage.OutputTokens
-	if answered.Tokens == 0 {
-		answered.Tokens = c.Reserved // the server did not say: in doubt all of it
+	if answered.Tokens <= 0 {
+		answered.Tokens = c.Reserved // the server did not say, or not the truth: in doubt all of it
 	}
 	t.usage = t.usage.Add(answered.Usage)
 	return Answer{Text: answered.Text, Usage: answered.Usage}, errors.Join(failure, t.record(answered))

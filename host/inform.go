@@ -42,6 +42,9 @@ func needEvents(in abi.EmitRequest) (capability.Need, error) {
 	if !eventName.MatchString(in.Name) {
 		return capability.Need{}, fmt.Errorf(`"name" %q: give it up to 64 letters, digits, dots, _ and -`, cut(in.Name, 100))
 	}
+	if len(in.Data) > 0 && !session.Fits(in.Data) {
+		return capability.Need{}, errors.New(`"data" is nested too deeply`)
+	}
 	return capability.Events(in.Name), nil
 }
 

@@ -31,6 +31,7 @@ func TestWhatAGuestMayKnowAndSay(t *testing.T) {
 		{"an event", "event.emit", `{"name":"looked.at","data":{ "files": [1] }}`, `0{}`},
 		{"one without data", "event.emit", `{"name":"done"}`, `0{}`},
 		{"one without a name", "event.emit", `{"name":"","data":1}`, `2{"code":"BAD_REQUEST","message":"event.emit: bad request: \"name\" \"\": give it up to 64 letters, digits, dots, _ and -"}`},
+		{"one that the log could not be read with", "event.emit", `{"name":"x","data":` + strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999) + `}`, `2{"code":"BAD_REQUEST","message":"event.emit: bad request: \"data\" is nested too deeply"}`},
 		{"one that is too large", "event.emit", `{"name":"x","data":"` + strings.Repeat("x", limitEmitted) + `"}`, `4{"code":"OVER_LIMIT","message":"event.emit: over a limit: the data has 65538 bytes, and the limit emitted is 65536"}`},
 	}
 	for _, tt := range tests {

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"sync"
+
+	"github.com/wharf-agent/wharf/engine/session"
 )
 
 // Decision is the word of a [Verdict].
@@ -87,6 +89,9 @@ func parse(info Info, answer []byte) (Verdict, error) {
 			return Verdict{}, err
 		}
 		canonical, err := canonicalize(raw)
+		if err == nil && !session.Fits(canonical) {
+			err = errors.New("it is nested too deeply")
+		}
 		if err != nil {
 			return Verdict{}, fmt.Errorf("bad answer: the replacement of %q: %w", key, err)
 		}

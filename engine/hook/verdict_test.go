@@ -25,6 +25,11 @@ func TestParse(t *testing.T) {
 			`bad answer: the replacement of "arguments": json: cannot unmarshal array into Go value of type map[string]json.RawMessage`,
 		},
 		{"arguments that are null", BeforeExecuteTool, `{"replace":{"arguments":null}}`, `bad answer: the replacement of "arguments": it is null`},
+		{
+			"arguments that the log could not be read with", BeforeExecuteTool,
+			`{"replace":{"arguments":{"a":` + strings.Repeat("[", 9_997) + strings.Repeat("]", 9_997) + `}}}`,
+			`bad answer: the replacement of "arguments": it is nested too deeply`,
+		},
 		{"a replacement that the point does not take", FinalizeContent, `{"replace":{"content":"x"}}`, `bad answer: finalize_content does not take a replacement of "content"`},
 		{"a text that is none", FinalizeContent, `{"replace":{"text":7}}`, `bad answer: the replacement of "text": json: cannot unmarshal number into Go value of type string`},
 		{"a context where none is taken", FinalizeContent, `{"context":"x"}`, `bad answer: finalize_content does not take a context`},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -63,6 +64,13 @@ func Encode(r Record) ([]byte, error) {
 	line = append(line, beforeData...)
 	line = append(line, bytes.TrimSuffix(data, []byte("\n"))...)
 	return append(line, "}\n"...), nil
+}
+
+// Fits reports whether raw is JSON that an event can hold: from within a line of
+// the log too, it is not nested deeper than what JSON readers take.
+func Fits(raw []byte) bool {
+	const around = 8
+	return json.Valid(slices.Concat(bytes.Repeat([]byte("["), around), raw, bytes.Repeat([]byte("]"), around)))
 }
 
 // The envelope of an event as Encode writes it, around what changes.
