@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/permission"
@@ -14,133 +13,92 @@ import (
 	"github.com/wharf-agent/wharf/engine/tool"
 )
 
-// runCalls takes a reply with calls into the log and runs them, one after the
-// other. Each call gets exactly one result, whatever happens; only a log that
-// cannot be written, a hook that ends the turn or the end of ctx stops it.
-func (t *turn) runCalls(ctx context.Context, reply session.AssistantMessage) error {
-	t.empty, t.objections = 0, 0
-	if err := t.keep(ctx, reply); err != nil {
-		return err
-	}
-	blocked, stop := t.hooks.BeforeExecuteTools(ctx, t.at(), asCalls(reply.Calls))
-	for _, call := range reply.Calls {
-		if stop == nil && ctx.Err() != nil {
-			stop = context.Cause(ctx)
-		}
-		if err := t.runCall(ctx, call, blocked, stop != nil); err != nil {
-			stop = errors.Join(stop, err)
-		}
-	}
-	return stop
-}
-
-// asCalls returns calls as hooks see them; arguments that are no JSON are null.
 func asCalls(calls []session.Call) []hook.Call {
 	all := []hook.Call{}
 	for _, c := range calls {
-		asked := hook.Call{ID: string(c.ID), Tool: c.Name, Arguments: json.RawMessage("null")}
-		if json.Valid([]byte(c.Arguments)) {
-			asked.Arguments = json.RawMessage(c.Arguments)
-		}
-		all = append(all, asked)
+		all = append(all, asCall(c))
 	}
 	return all
 }
 
-// runCall writes down a call, runs it unless it is blocked or the turn is over
-// already, and writes down its result.
-func (t *turn) runCall(ctx context.Context, call session.Call, blocked string, over bool) error {
-	begun, err := t.cfg.Log.Append(session.ToolCall{
-		CallID: call.ID, Name: call.Name, Arguments: call.Arguments, Step: t.step,
-	})
-	if err != nil {
-		return err
+// asCall returns a call as hooks see it; arguments that are no JSON are null.
+func asCall(c session.Call) hook.Call {
+	asked := hook.Call{ID: string(c.ID), Tool: c.Name, Arguments: json.RawMessage("null")}
+	if json.Valid([]byte(c.Arguments)) {
+		asked.Arguments = json.RawMessage(c.Arguments)
 	}
-	result := tool.Result{Content: "the turn ended before the call was started", IsError: true, Code: tool.AbortedBeforeDispatch}
-	start := time.Now()
-	var stop error
-	switch {
-	case over:
-	case blocked != "":
-		result = t.deny("", call, blocked)
-	default:
-		result, stop = t.dispatch(ctx, "", call)
-	}
-	result = t.redact(result)
-	t.done = append(t.done, hook.Done{Call: asCalls([]session.Call{call})[0], Result: seen(result)})
-	err = t.record(session.ToolResult{
-		CallID: call.ID, CallSeq: begun.Seq, Content: strings.ToValidUTF8(result.Content, "�"),
-		IsError: result.IsError, Code: string(result.Code), DurationMS: time.Since(start).Milliseconds(),
-	})
-	return errors.Join(stop, err)
+	return asked
 }
 
-// dispatch judges a call, runs it and has its result reviewed. by is the
-// extension that made it, or empty for the model's; its own hooks are not asked.
-// The error is what ends the turn; there is a result all the same.
-func (t *turn) dispatch(ctx context.Context, by string, call session.Call) (tool.Result, error) {
+// judged is a call that may run.
+type judged struct {
+	target  tool.Tool
+	call    hook.Call
+	instead *hook.Result // the answer in the tool's place
+	hooks   *hook.Chain  // that have a say in it
+}
+
+// judge checks a call, and asks hooks and the policy about it. by is the extension
+// that made it, or empty for the model's; its own hooks are not asked. Without
+// a judged call, the result is why it does not run. The error is what ends the
+// turn.
+func (t *turn) judge(ctx context.Context, by string, call session.Call) (*judged, tool.Result, error) {
 	target, bad := t.cfg.Tools.Lookup(call.Name)
 	if bad != nil {
-		return *bad, nil
+		return nil, *bad, nil
 	}
 	args, bad := t.cfg.Tools.Check(call.Name, call.Arguments)
 	if bad != nil {
-		return *bad, nil
+		return nil, *bad, nil
 	}
-	ctx, refusal := within(ctx, by, target.Spec())
-	if refusal != "" {
-		return t.deny(by, call, refusal), nil
-	}
-	hooks := t.hooks.Except(by)
-	asked := hook.Call{ID: string(call.ID), Tool: call.Name, Arguments: args}
-	judged, err := hooks.BeforeExecuteTool(ctx, t.at(), asked)
+	j := &judged{target: target, call: hook.Call{ID: string(call.ID), Tool: call.Name, Arguments: args}, hooks: t.hooks.Except(by)}
+	said, err := j.hooks.BeforeExecuteTool(ctx, t.at(), j.call)
 	if err != nil {
-		return unstarted(ctx, err), err
+		return nil, unstarted(ctx, err), err
 	}
-	t.contexts = append(t.contexts, judged.Contexts...)
-	refusal, err = t.permit(ctx, hooks, target.Spec(), asked, judged)
+	t.contexts = append(t.contexts, said.Contexts...)
+	refusal, err := t.permit(ctx, j, said)
 	if err != nil {
-		return unstarted(ctx, err), err
+		return nil, unstarted(ctx, err), err
 	}
 	if refusal != "" {
-		return t.deny(by, call, refusal), nil
+		return nil, t.deny(by, call, refusal), nil
 	}
-	if asked.Arguments, bad = t.cfg.Tools.Check(call.Name, string(judged.Arguments)); bad != nil {
+	if j.call.Arguments, bad = t.cfg.Tools.Check(call.Name, string(said.Arguments)); bad != nil {
 		bad.Content = "an extension replaced the arguments, and the call was not run: " + bad.Content
-		return *bad, nil
+		return nil, *bad, nil
 	}
-	result, failed, err := t.body(ctx, target, asked, judged.Result, by != "")
-	if err != nil {
-		return result, err
-	}
-	return t.review(ctx, hooks, asked, result, failed)
+	j.instead = said.Result
+	return j, tool.Result{}, nil
 }
 
 // permit combines what hooks and the policy say of a call; a refusal is the
 // text for the model. Hooks narrow: the most they can do for a call is to
 // answer a question in the user's name, and the chain lets an allow through only
 // where the user granted that.
-func (t *turn) permit(ctx context.Context, hooks *hook.Chain, spec tool.Spec, asked hook.Call, judged hook.Judged) (refusal string, err error) {
-	if judged.Decision == hook.Deny {
-		return judged.Reason, nil
+func (t *turn) permit(ctx context.Context, j *judged, said hook.Judged) (refusal string, err error) {
+	if said.Decision == hook.Deny {
+		return said.Reason, nil
 	}
 	if t.cfg.Policy == nil {
 		return "denied: this engine has no policy, so no call is allowed", nil
 	}
+	spec := j.target.Spec()
 	call := permission.Call{Tool: spec.Name, Effect: spec.Effect}
 	verdict, by := t.cfg.Policy.Decide(call)
 	if verdict == permission.Deny {
 		return fmt.Sprintf("denied by %s: %s is not allowed under it", by, spec.Name), nil
 	}
 	question := by + " asks"
-	if judged.Decision == hook.Ask {
-		verdict, question = permission.Ask, judged.Reason
+	if said.Decision == hook.Ask {
+		verdict, question = permission.Ask, said.Reason
 	}
-	if verdict == permission.Allow || judged.Decision == hook.Allow {
+	if verdict == permission.Allow || said.Decision == hook.Allow {
 		return "", nil
 	}
-	asked.Arguments = judged.Arguments
-	decision, reason, err := hooks.PermissionRequest(ctx, t.at(), asked, question)
+	asked := j.call
+	asked.Arguments = said.Arguments
+	decision, reason, err := j.hooks.PermissionRequest(ctx, t.at(), asked, question)
 	if err != nil || decision == hook.Deny {
 		return reason, err
 	}
@@ -161,21 +119,23 @@ func (t *turn) deny(by string, call session.Call, reason string) tool.Result {
 }
 
 // body runs the tool itself, or takes the answer that a hook gave in its place.
-// failed is whether there is only the reason for which there is no result.
-func (t *turn) body(ctx context.Context, target tool.Tool, call hook.Call, instead *hook.Result, program bool) (result tool.Result, failed bool, err error) {
-	if instead != nil {
-		return tool.Result{Content: instead.Content, IsError: instead.IsError}, false, nil
+// failed is whether there is only the reason for which there is no result. It is the
+// part of a call that may run beside others.
+func (t *turn) body(ctx context.Context, j *judged, program bool) (result tool.Result, failed bool, err error) {
+	if j.instead != nil {
+		return tool.Result{Content: j.instead.Content, IsError: j.instead.IsError}, false, nil
 	}
 	if err := t.cfg.Log.Flush(); err != nil { // the intent is on record before the effect
 		return unstarted(ctx, err), true, err
 	}
-	limit := target.Spec().Timeout
+	limit := j.target.Spec().Timeout
 	if limit == 0 {
 		limit = t.cfg.ToolTimeout
 	}
 	callCtx, cancel := context.WithTimeoutCause(ctx, limit, errToolTimeout)
 	defer cancel()
-	result, err = target.Run(callCtx, tool.Call{ID: session.CallID(call.ID), Name: call.Tool, Arguments: call.Arguments, Program: program})
+	id := session.CallID(j.call.ID)
+	result, err = runTool(callCtx, j.target, tool.Call{ID: id, Name: j.call.Tool, Arguments: j.call.Arguments, Program: program})
 	result = t.redact(result) // hooks see no more of it than the model
 	switch {
 	case ctx.Err() != nil:
@@ -187,9 +147,19 @@ func (t *turn) body(ctx context.Context, target tool.Tool, call hook.Call, inste
 	case err != nil:
 		return t.redact(tool.Result{Content: err.Error(), IsError: true}), true, nil
 	case result.Code == tool.SandboxUnavailable:
-		return result, true, t.record(session.SandboxRefused{CallID: session.CallID(call.ID), Reason: result.Content})
+		return result, true, t.record(session.SandboxRefused{CallID: id, Reason: result.Content})
 	}
 	return result, false, nil
+}
+
+// runTool runs a tool; one that panics failed.
+func runTool(ctx context.Context, target tool.Tool, call tool.Call) (result tool.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = tool.Result{}, fmt.Errorf("the tool %s broke down: %v", call.Name, p)
+		}
+	}()
+	return target.Run(ctx, call)
 }
 
 // redact takes out of a result what must not be in the log.
@@ -213,12 +183,12 @@ func unstarted(ctx context.Context, err error) tool.Result {
 
 // review lets hooks see the result, or how the call failed, before the model
 // does. If they cannot be asked, it is withheld.
-func (t *turn) review(ctx context.Context, hooks *hook.Chain, call hook.Call, result tool.Result, failed bool) (tool.Result, error) {
-	ask := hooks.AfterExecuteTool
+func (t *turn) review(ctx context.Context, j *judged, result tool.Result, failed bool) (tool.Result, error) {
+	ask := j.hooks.AfterExecuteTool
 	if failed {
-		ask = hooks.OnExecuteToolError
+		ask = j.hooks.OnExecuteToolError
 	}
-	reviewed, err := ask(ctx, t.at(), call, seen(result))
+	reviewed, err := ask(ctx, t.at(), j.call, seen(result))
 	if err != nil {
 		text := "the result was withheld: " + err.Error()
 		return tool.Result{Content: text, IsError: true, Code: tool.Aborted}, err

@@ -31,6 +31,7 @@ type Config struct {
 	System      string          // the system text
 	Parameters  json.RawMessage // of the request: a JSON object, or nil
 	MaxSteps    int             // model requests in one turn; 0 means 40
+	Parallel    int             // calls of one reply that run side by side at most; 0 means 8
 	ToolTimeout time.Duration   // for a call of a tool that names none; 0 means 2 minutes
 
 	// Redact takes out of each tool result what neither the model, nor hooks, nor
@@ -55,6 +56,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	cfg.Tools = cmp.Or(cfg.Tools, &tool.Registry{})
 	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, 40)
+	cfg.Parallel = cmp.Or(cfg.Parallel, 8)
 	cfg.ToolTimeout = cmp.Or(cfg.ToolTimeout, 2*time.Minute)
 	e := &Engine{cfg: cfg, header: session.Header{
 		System: cfg.System, Tools: cfg.Tools.Specs(), Model: cfg.Model, Parameters: cfg.Parameters,
@@ -113,7 +115,7 @@ func (e *Engine) at() hook.At {
 func (e *Engine) Run(ctx context.Context, prompt string) Result {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	t := &turn{Engine: e, number: e.cfg.Log.Turns() + 1, stop: stop, contexts: e.carried}
+	t := &turn{Engine: e, number: e.cfg.Log.Turns() + 1, stop: stop, contexts: e.carried, serial: make(chan struct{}, 1)}
 	e.carried = nil
 	e.running.Store(t)
 	defer e.running.Store(nil)

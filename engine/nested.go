@@ -27,18 +27,18 @@ type nesting struct {
 type nestingKey struct{}
 
 // within returns the context of a call's hooks and body, or why the call must
-// not be made from where it was made.
-func within(ctx context.Context, by string, spec tool.Spec) (context.Context, string) {
-	here := nesting{parallel: spec.Parallel}
+// not be made from where it was made. parallel is whether others may run beside it.
+func within(ctx context.Context, by, name string, parallel bool) (context.Context, string) {
+	here := nesting{parallel: parallel}
 	if by != "" {
 		outer, inCall := ctx.Value(nestingKey{}).(nesting)
 		here = nesting{depth: outer.depth + 1, parallel: inCall && outer.parallel}
 	}
 	switch {
 	case here.depth > maxNested:
-		return ctx, fmt.Sprintf("denied: calls of extensions may be nested %d deep: %s was called from further in", maxNested, spec.Name)
-	case here.parallel && !spec.Parallel:
-		return ctx, fmt.Sprintf("denied: %s must run alone, and the call that this is part of lets others run beside it", spec.Name)
+		return ctx, fmt.Sprintf("denied: calls of extensions may be nested %d deep: %s was called from further in", maxNested, name)
+	case here.parallel && !parallel:
+		return ctx, fmt.Sprintf("denied: %s must run alone, and the call that this is part of lets others run beside it", name)
 	}
 	return context.WithValue(ctx, nestingKey{}, here), ""
 }
@@ -61,6 +61,30 @@ func (e *Engine) CallTool(ctx context.Context, by string, call tool.Call) (tool.
 		t.stop(err) // it ends the turn, whatever the extension in between makes of it
 	}
 	return result, err
+}
+
+// dispatch judges, runs and reviews a call of an extension's, all in the slot of
+// the call that it is part of.
+func (t *turn) dispatch(ctx context.Context, by string, call session.Call) (tool.Result, error) {
+	if _, bad := t.cfg.Tools.Lookup(call.Name); bad != nil {
+		return *bad, nil
+	}
+	ctx, refusal := within(ctx, by, call.Name, t.parallel(call))
+	if refusal != "" {
+		return t.deny(by, call, refusal), nil
+	}
+	leave := t.enter(ctx)
+	j, result, err := t.judge(inSerial(ctx), by, call)
+	leave()
+	if j == nil {
+		return result, err
+	}
+	result, failed, err := t.body(ctx, j, true)
+	if err != nil {
+		return result, err
+	}
+	defer t.enter(ctx)()
+	return t.review(inSerial(ctx), j, result, failed)
 }
 
 var errNoTurn = errors.New("no turn is running: this works only in the course of one")
@@ -130,6 +154,7 @@ func (e *Engine) Complete(ctx context.Context, c Completion) (Answer, error) {
 	if answered.Tokens <= 0 {
 		answered.Tokens = c.Reserved // the server did not say, or not the truth: in doubt all of it
 	}
+	defer t.enter(ctx)()
 	t.usage = t.usage.Add(answered.Usage)
 	return Answer{Text: answered.Text, Usage: answered.Usage}, errors.Join(failure, t.record(answered))
 }

@@ -23,6 +23,7 @@ type turn struct {
 	done       []hook.Done // the step's calls
 	denials    []Denial
 	stop       context.CancelCauseFunc // ends the turn from within what it called
+	serial     chan struct{}           // held by whoever is in the serial part: see schedule.go
 }
 
 // loop runs the turn up to its final text. nil means that it completed; an

@@ -28,6 +28,12 @@ type Tool interface {
 	Run(ctx context.Context, call Call) (Result, error)
 }
 
+// Classifier is a tool that can tell whether calls may run beside one with these
+// arguments, which are the model's own text. Without it, Spec tells.
+type Classifier interface {
+	Parallel(arguments json.RawMessage) bool
+}
+
 // Spec describes a tool.
 type Spec struct {
 	session.Tool

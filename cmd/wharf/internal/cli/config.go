@@ -28,6 +28,7 @@ type config struct {
 	IdleTimeout duration                   `toml:"idle_timeout"` // the longest silence of a server
 	Parameters  map[string]any             `toml:"parameters"`   // of each request, as the server names them
 	MaxSteps    int                        `toml:"max_steps"`
+	Parallel    int                        `toml:"parallel_calls"`
 	Approve     string                     `toml:"approve"`
 	Sandbox     sandboxConfig              `toml:"sandbox"`
 	Log         logConfig                  `toml:"log"`

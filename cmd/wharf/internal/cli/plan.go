@@ -136,6 +136,9 @@ func (o runOptions) config(f folders, workspace string) (config, []string, error
 	if cfg.MaxSteps < 0 {
 		return config{}, nil, usagef("max_steps %d: it must be positive", cfg.MaxSteps)
 	}
+	if cfg.Parallel < 0 {
+		return config{}, nil, usagef("parallel_calls %d: it must be positive", cfg.Parallel)
+	}
 	switch {
 	case o.script != "" && o.provider == "":
 		cfg.Provider = "script"
@@ -246,7 +249,7 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 	p.engine, err = engine.New(engine.Config{
 		Provider: plan.model, Log: p.log, Tools: &equipment.tools, Hooks: equipment.hooks, Policy: plan.policy,
 		Model: plan.cfg.Model, System: systemText(plan.workspace, plan.cfg, o.noSandbox),
-		Parameters: plan.parameters, MaxSteps: plan.cfg.MaxSteps, Redact: plan.redact,
+		Parameters: plan.parameters, MaxSteps: plan.cfg.MaxSteps, Parallel: plan.cfg.Parallel, Redact: plan.redact,
 	})
 	equipment.gate.engine.Store(p.engine)
 	return p, err
