@@ -244,7 +244,7 @@ func (c *Client) read(at hop, answer *http.Response) (Response, error) {
 	if int64(len(body)) > c.cfg.MaxBody {
 		return Response{}, fmt.Errorf("%w: the response has more than %d bytes", ErrLimit, c.cfg.MaxBody)
 	}
-	if coding := answer.Header.Get("Content-Encoding"); len(body) > 0 && coding != "" && coding != "identity" {
+	if coding := strings.Join(answer.Header.Values("Content-Encoding"), ", "); len(body) > 0 && coding != "" && coding != "identity" {
 		return Response{}, fmt.Errorf("read the response: it is encoded as %.20q, which was not asked for", coding)
 	}
 	answer.Header.Del("Set-Cookie")

@@ -414,6 +414,10 @@ func TestLimits(t *testing.T) {
 			out.Header().Set("Content-Encoding", "br")
 			fmt.Fprint(out, "x")
 		}, `error: read the response: it is encoded as "br", which was not asked for`},
+		{"a body in an encoding behind none", func(out http.ResponseWriter, _ *http.Request) {
+			out.Header()["Content-Encoding"] = []string{"identity", "gzip"}
+			fmt.Fprint(out, "x")
+		}, `error: read the response: it is encoded as "identity, gzip", which was not asked for`},
 		{"a header that is too large", func(out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("X-Large", strings.Repeat("x", 100<<10))
 		}, "error: over a limit: the response's header has more than 65536 bytes"},
