@@ -128,7 +128,7 @@ func (f *body) read() error {
 	}
 	for n := f.u32(); n > 0 && f.err == nil; n-- {
 		f.locals += uint64(f.u32())
-		f.byte()
+		f.valueType()
 	}
 	if f.locals > limitLocals && f.err == nil {
 		return overCode("it has %d local variables, and %d is the most", f.locals, limitLocals)
@@ -234,7 +234,7 @@ func (f *body) instruction() byte {
 	case opGlobalGet, opGlobalSet:
 		f.index(f.module.globals, "global variable")
 	case opMemoryGrow:
-		f.numbers(1)
+		f.exactly(0)
 		f.called()
 		f.mark(mark{kind: markYield, at: at, end: at})
 	case opRefFunc:
@@ -249,7 +249,8 @@ func (f *body) instruction() byte {
 func (f *body) plain(op byte) {
 	switch {
 	case op == opSelectTyped:
-		f.bytes(f.u32())
+		f.exactly(1)
+		f.valueType()
 	case op == opF32Const:
 		f.bytes(4)
 	case op == opF64Const:
@@ -260,7 +261,11 @@ func (f *body) plain(op byte) {
 		f.vector()
 	case op >= 0x28 && op <= 0x3e: // loads and stores: an alignment and an offset
 		f.numbers(2)
-	case op == opTableGet, op == opTableGet+1, op == 0x3f, op == opI32Const, op == opI64Const, op == opRefNull:
+	case op == opMemorySize:
+		f.exactly(0)
+	case op == opRefNull:
+		f.valueType()
+	case op == opTableGet, op == opTableGet+1, op == opI32Const, op == opI64Const:
 		f.numbers(1)
 	case op == 0x01, op == 0x1a, op == 0x1b, op >= opI32Eqz && op <= 0xc4, op == 0xd1:
 	default:
@@ -273,9 +278,14 @@ func (f *body) bulk(at int) {
 	op := f.u32()
 	switch op {
 	case 0, 1, 2, 3, 4, 5, 6, 7:
-	case 8, 10, 12, 14:
+	case bulkCopy:
+		f.exactly(0)
+		f.exactly(0)
+	case bulkFill:
+		f.exactly(0)
+	case 8, 12, 14:
 		f.numbers(2)
-	case 9, 11, 13, 15, 16, 17:
+	case 9, 13, 15, 16, 17:
 		f.numbers(1)
 	default:
 		f.unsupported("an instruction 252", byte(min(op, 255)))
@@ -295,9 +305,21 @@ func (f *body) bulk(at int) {
 	f.mark(mark{kind: kind, at: at, end: end, n: op})
 }
 
-// vector reads what stands behind 0xfd.
+// exactly reads a byte that can have one value only.
+func (f *body) exactly(value byte) {
+	if got := f.byte(); got != value && f.err == nil {
+		f.err = errMalformed
+	}
+}
+
+// vector reads what stands behind 0xfd. The compiler takes one byte for the
+// instruction, and the second, which those from 128 on have, for a nop.
 func (f *body) vector() {
-	switch op := f.u32(); {
+	op := f.byte()
+	if op >= 128 {
+		f.exactly(1)
+	}
+	switch {
 	case op <= 11, op == 92, op == 93: // loads and stores
 		f.numbers(2)
 	case op == 12, op == 13: // a constant, a shuffle
@@ -307,19 +329,20 @@ func (f *body) vector() {
 	case op >= 84 && op <= 91: // a load or store of a lane
 		f.numbers(2)
 		f.bytes(1)
-	case op > 255:
-		f.unsupported("an instruction 253", 255)
 	}
 }
 
 // blockType reads the type of a block. An index counts against the types that
 // the module itself has.
 func (f *body) blockType() {
-	if f.at < len(f.data) && f.data[f.at]&0xc0 == 0x40 { // negative: no index
+	switch {
+	case f.at >= len(f.data) || f.data[f.at]&0xc0 != 0x40:
+		f.index(f.module.types, "type")
+	case f.data[f.at] == blockEmpty:
 		f.at++
-		return
+	default: // negative: no index
+		f.valueType()
 	}
-	f.index(f.module.types, "type")
 }
 
 // index reads an index, which must be below n.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/wharf-agent/wharf/host/abi"
@@ -172,6 +173,11 @@ func parseModule(wasm []byte) (*module, error) {
 			m.memories = vector(r, (*reader).limits)
 		case sectionExport:
 			m.exports = vector(r, (*reader).exported)
+		default:
+			continue
+		}
+		if r.err == nil && r.at != len(r.data) { // what the host appends would be read as the end of that
+			r.err = errMalformed
 		}
 		if r.err != nil {
 			return nil, fmt.Errorf("section %d: %w", s.id, r.err)
@@ -297,8 +303,36 @@ func (r *reader) signature() signature {
 	if r.byte() != 0x60 {
 		r.err = errMalformed
 	}
-	return signature{params: r.text(), results: r.text()}
+	return signature{params: r.valueTypes(), results: r.valueTypes()}
 }
+
+// maxValues bounds the parameters, and the results, of a function: as many as
+// browsers take.
+const maxValues = 1_000
+
+func (r *reader) valueTypes() string {
+	n := r.u32()
+	if n > maxValues && r.err == nil {
+		r.err = fmt.Errorf("it has a type of %d parameters or results, and %d is the most: make it smaller", n, maxValues)
+	}
+	from := r.at
+	for ; n > 0 && r.err == nil; n-- {
+		r.valueType()
+	}
+	return string(r.data[from:r.at])
+}
+
+// valueType reads the type of a value. The compiler knows types of several
+// bytes, too, from proposals: whoever takes those for one byte reads other code
+// than the compiler.
+func (r *reader) valueType() {
+	if t := r.byte(); !slices.Contains(valueTypes, t) {
+		r.unsupported("a value of type", t)
+	}
+}
+
+// valueTypes are i32, i64, f32, f64, v128, funcref and externref.
+var valueTypes = []byte{0x7f, 0x7e, 0x7d, 0x7c, 0x7b, 0x70, 0x6f}
 
 func (r *reader) imported() external {
 	e := external{module: r.text(), name: r.text(), kind: r.byte()}
@@ -310,7 +344,8 @@ func (r *reader) imported() external {
 	case kindMemory:
 		r.limits()
 	case kindGlobal:
-		r.bytes(2)
+		r.valueType()
+		r.byte()
 	default:
 		r.unsupported("an import of kind", e.kind)
 	}

@@ -45,7 +45,8 @@ func (w *rewriting) checkElements() error { return w.each(sectionElement, w.elem
 
 func (w *rewriting) checkGlobals() error {
 	return w.each(sectionGlobal, func(r *reader) {
-		r.bytes(2)
+		r.valueType()
+		r.byte()
 		w.expression(r)
 	})
 }
@@ -110,8 +111,12 @@ func (w *rewriting) element(r *reader) {
 		}
 		w.expression(r)
 	}
-	if flags&3 != 0 {
-		r.byte() // the kind or type of the elements
+	switch {
+	case flags&3 == 0:
+	case flags&4 != 0:
+		r.valueType()
+	case r.byte() != 0 && r.err == nil: // the kind of the elements: functions
+		r.err = errMalformed
 	}
 	for n := r.u32(); n > 0 && r.err == nil; n-- {
 		if flags&4 != 0 {

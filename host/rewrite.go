@@ -246,12 +246,45 @@ func (w *rewriting) assemble() []byte {
 			add(id, data)
 		}
 	}
-	for _, s := range w.sections {
-		if s.id == sectionCustom && s.name == sectionNames { // the compiler needs no other
-			add(sectionCustom, append(appendName(nil, s.name), s.data...))
-		}
+	if names := w.functionNames(); names != nil {
+		add(sectionCustom, append(appendName(nil, sectionNames), names...))
 	}
 	return out
+}
+
+// functionNames returns what the compiler gets to know of the section with
+// names: those of functions, which say where a guest trapped. It would make room
+// for as many as the section claims to have; a section that claims too much is
+// left out.
+func (w *rewriting) functionNames() []byte {
+	for _, s := range w.sections {
+		if s.id != sectionCustom || s.name != sectionNames {
+			continue
+		}
+		for r := (&reader{data: s.data}); r.at < len(r.data) && r.err == nil; {
+			id, data := r.byte(), r.bytes(r.u32())
+			if id == namesOfFunctions && r.err == nil && w.namesFit(data) {
+				return append(appendU32([]byte{id}, uint32(len(data))), data...)
+			}
+		}
+	}
+	return nil
+}
+
+// namesOfFunctions is the part of the section with names that is about functions.
+const namesOfFunctions = 1
+
+func (w *rewriting) namesFit(data []byte) bool {
+	r := &reader{data: data}
+	n := r.u32()
+	if n > w.space.funcs {
+		return false
+	}
+	for ; n > 0 && r.err == nil; n-- {
+		r.u32()
+		r.bytes(r.u32())
+	}
+	return r.err == nil && r.at == len(data)
 }
 
 // boundTables cuts each table's largest size down so that all tables together never hold more than limitTableElements;
