@@ -120,6 +120,20 @@ func TestHookCancelled(t *testing.T) {
 	}
 }
 
+// A call that is over before it begins costs a guest nothing of its state: others
+// could have a guard forget what it knows.
+func TestACallThatIsOverAlreadyChangesNothing(t *testing.T) {
+	s, _ := join(t, "guest", guestManifest, Options{})
+	for i, want := range []string{"1", "2"} {
+		if got := ask(t, s, "m"); got != want {
+			t.Errorf("call %d: %s; want %s", i, got, want)
+		}
+		if _, err := s.Call(cancelled(t, "too late"), hook.BeforeExecuteTool, []byte("m")); err == nil || err.Error() != "too late" {
+			t.Errorf("a call under a cancelled context: %v", err)
+		}
+	}
+}
+
 // A guest that loops keeps neither the garbage collector nor a cancel waiting.
 func TestLoopDoesNotFreezeTheProcess(t *testing.T) {
 	s, _ := join(t, "guest", strings.ReplaceAll(guestManifest, "200ms", "400ms"), Options{})

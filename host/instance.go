@@ -110,6 +110,9 @@ func (x *instance) close() {
 // guest's memory: copy it before the next call. Whether the instance is still
 // good is for usable to say.
 func (x *instance) invoke(ctx context.Context, export string, limit time.Duration, payload []byte) ([]byte, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // nothing ran, so the instance is as good as before
+	}
 	x.operations, x.events, x.response = 0, 0, nil
 	x.log.begin()
 	f := x.handler(export)
