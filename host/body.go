@@ -65,6 +65,7 @@ func (c cost) or(d cost) cost { return cost{max(c.since, d.since), max(c.loop, d
 type block struct {
 	op    byte
 	loop  int  // the innermost loop around what is in it; -1 is none
+	arity int  // the values that it takes and gives
 	entry cost // of an if, where its else begins
 	exit  cost // at its end, by branches
 }
@@ -104,6 +105,7 @@ type body struct {
 	module  *space
 	locals  uint64 // declared ones
 	params  uint32
+	values  int  // parameters and results
 	code    int  // where its instructions begin
 	cost    int  // of all of it, each instruction once
 	leaf    bool // it has neither calls nor loops
@@ -134,7 +136,7 @@ func (f *body) read() error {
 		return overCode("it has %d local variables, and %d is the most", f.locals, limitLocals)
 	}
 	f.code, f.leaf = f.at, true
-	f.blocks = append(f.blocks[:0], block{op: opBlock, loop: -1})
+	f.blocks = append(f.blocks[:0], block{op: opBlock, loop: -1, arity: f.values})
 	control := false
 	for len(f.blocks) > 0 && f.err == nil {
 		at := f.at
@@ -205,8 +207,7 @@ func (f *body) instruction() byte {
 	op := f.byte()
 	switch op {
 	case opBlock, opLoop, opIf:
-		f.blockType()
-		f.opens(op, at)
+		f.opens(op, at, f.blockType())
 	case opElse:
 		f.otherwise()
 	case opEnd:
@@ -225,7 +226,9 @@ func (f *body) instruction() byte {
 	case opCall:
 		f.call(at)
 	case opCallIndirect:
-		f.index(f.module.types, "type")
+		if i := f.index(f.module.types, "type"); f.err == nil {
+			f.moves(f.module.arity[i])
+		}
 		f.numbers(1)
 		f.called()
 		f.spend(costCall)
@@ -332,16 +335,28 @@ func (f *body) vector() {
 	}
 }
 
-// blockType reads the type of a block. An index counts against the types that
-// the module itself has.
-func (f *body) blockType() {
+// blockType reads the type of a block, and returns how many values it takes and
+// gives. An index counts against the types that the module itself has.
+func (f *body) blockType() int {
 	switch {
 	case f.at >= len(f.data) || f.data[f.at]&0xc0 != 0x40:
-		f.index(f.module.types, "type")
+		if i := f.index(f.module.types, "type"); f.err == nil {
+			return f.module.arity[i]
+		}
 	case f.data[f.at] == blockEmpty:
 		f.at++
 	default: // negative: no index
 		f.valueType()
+		return 1
+	}
+	return 0
+}
+
+// moves counts values that an instruction takes and gives: the compiler looks at
+// each, so that a byte of code can be a thousand steps for it.
+func (f *body) moves(values int) {
+	if f.module.moved += values; f.module.moved > limitMoved && f.err == nil {
+		f.err = overCode("its calls, blocks and branches take and give more than %d values", limitMoved)
 	}
 }
 
@@ -366,6 +381,9 @@ func (f *body) call(at int) {
 	callee := f.index(f.module.funcs, "function")
 	f.called()
 	f.spend(costCall)
+	if f.err == nil {
+		f.moves(f.module.callees[callee])
+	}
 	if f.err == nil && callee < uint32(len(f.module.imported)) {
 		f.mark(mark{kind: markCheck, at: at, end: at, n: f.module.imported[callee]})
 	}
@@ -383,8 +401,9 @@ func (f *body) reference(at int) {
 	f.mark(mark{kind: markRef, at: at, end: f.at, n: callee})
 }
 
-func (f *body) opens(op byte, at int) {
-	b := block{op: op, loop: f.innermost(), entry: f.now}
+func (f *body) opens(op byte, at, arity int) {
+	b := block{op: op, loop: f.innermost(), arity: arity, entry: f.now}
+	f.moves(arity)
 	if op == opIf {
 		b.exit = f.now
 	}
@@ -440,6 +459,7 @@ func (f *body) branch(at int, depth uint32) {
 		return
 	}
 	b := &f.blocks[len(f.blocks)-1-int(depth)]
+	f.moves(b.arity)
 	now := f.now
 	now.since += f.at - at
 	now.loop += f.at - at

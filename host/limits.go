@@ -50,6 +50,18 @@ const (
 	limitBranches   = 50_000 // of all tables
 )
 
+// The limits on the lists of a module. The compiler reads and checks all of a
+// module in this process, which cannot be cut short either, and each instance
+// has its own global variables and elements.
+const (
+	limitItems      = 100_000 // of each list
+	limitTypes      = 2_000
+	limitTypeValues = 20_000 // parameters and results of all types
+	limitValues     = 1_000  // parameters, or results, of one type
+	limitGlobals    = 10_000
+	limitMoved      = 32 << 20 // values that calls, blocks and branches take and give, counted in the code
+)
+
 // Limit is one of the limits that an extension runs under, by the name that an
 // error about it has.
 type Limit struct{ Name, Value string }

@@ -162,7 +162,9 @@ func parseModule(wasm []byte) (*module, error) {
 		r := &reader{data: s.data}
 		switch s.id {
 		case sectionType:
-			m.types = vector(r, (*reader).signature)
+			if m.types = vector(r, (*reader).signature); r.err == nil {
+				r.err = checkTypes(m.types)
+			}
 		case sectionImport:
 			m.imports = vector(r, (*reader).imported)
 		case sectionFunction:
@@ -184,6 +186,19 @@ func parseModule(wasm []byte) (*module, error) {
 		}
 	}
 	return m, nil
+}
+
+// checkTypes refuses more types than the compiler prepares in a moment: it does
+// so for all of them, also where the code is in the cache.
+func checkTypes(types []signature) error {
+	values := 0
+	for _, t := range types {
+		values += len(t.params) + len(t.results)
+	}
+	if len(types) > limitTypes || values > limitTypeValues {
+		return fmt.Errorf("it has %d types with %d values in all, and %d with %d is the most: make it smaller", len(types), values, limitTypes, limitTypeValues)
+	}
+	return nil
 }
 
 // export finds an export by name.
@@ -283,20 +298,22 @@ func (r *reader) number() {
 
 func (r *reader) text() string { return string(r.bytes(r.u32())) }
 
-// maxItems bounds each list of a module: as many as browsers take.
-const maxItems = 1_000_000
-
 // vector reads a counted list.
 func vector[T any](r *reader, read func(*reader) T) []T {
-	n := r.u32()
-	if n > maxItems && r.err == nil {
-		r.err = fmt.Errorf("it has a list of %d items, and %d is the most: make it smaller", n, maxItems)
-	}
 	var all []T
-	for ; n > 0 && r.err == nil; n-- {
+	for n := r.count("a list", limitItems); n > 0 && r.err == nil; n-- {
 		all = append(all, read(r))
 	}
 	return all
+}
+
+// count reads how many items a list has.
+func (r *reader) count(what string, most uint32) uint32 {
+	n := r.u32()
+	if n > most && r.err == nil {
+		r.err = fmt.Errorf("it has %s of %d items, and %d is the most: make it smaller", what, n, most)
+	}
+	return n
 }
 
 func (r *reader) signature() signature {
@@ -306,15 +323,8 @@ func (r *reader) signature() signature {
 	return signature{params: r.valueTypes(), results: r.valueTypes()}
 }
 
-// maxValues bounds the parameters, and the results, of a function: as many as
-// browsers take.
-const maxValues = 1_000
-
 func (r *reader) valueTypes() string {
-	n := r.u32()
-	if n > maxValues && r.err == nil {
-		r.err = fmt.Errorf("it has a type of %d parameters or results, and %d is the most: make it smaller", n, maxValues)
-	}
+	n := r.count("a type with a list", limitValues)
 	from := r.at
 	for ; n > 0 && r.err == nil; n-- {
 		r.valueType()

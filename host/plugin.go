@@ -223,6 +223,7 @@ func (x pluginHost) Room() int { return int(x.extension.Manifest.Memory) - x.mem
 type pluginMemory struct {
 	*instance
 	data []byte
+	made bool // as large as the module says that it is to begin with
 }
 
 func (m *pluginMemory) size() int {
@@ -235,11 +236,13 @@ func (m *pluginMemory) size() int {
 // Allocate makes the memory of the instance; there is one at most.
 func (m *pluginMemory) Allocate(_, _ uint64) experimental.LinearMemory { return m }
 
-// Reallocate grows it. It returns nil where the guest is told that it cannot.
+// Reallocate grows it. It returns nil where the guest is told that it cannot; the
+// first time nobody could be told, and loading has seen that it is not too much.
 func (m *pluginMemory) Reallocate(size uint64) []byte {
-	if size > uint64(m.extension.Manifest.Memory)-uint64(m.kernel.Size()) {
+	if m.made && int64(size) > int64(m.extension.Manifest.Memory)-int64(m.kernel.Size()) {
 		return nil
 	}
+	m.made = true
 	if more := int(size) - len(m.data); more > 0 {
 		m.data = append(m.data, make([]byte, more)...)
 	}

@@ -225,3 +225,13 @@ func errorText(err error) string {
 	}
 	return err.Error()
 }
+
+// A plugin whose memory takes all of the limit to begin with has none left for
+// its input, and is told so.
+func TestPluginThatTakesAllMemory(t *testing.T) {
+	s, _ := joinPlugin(t, strings.Replace(pluginManifest("nothing", "echo"), "8MiB", "64KiB", 1), Options{})
+	want := "failed : tool echo of extension plugin: there is no memory for the 2 bytes of its input: the limit memory is 64KiB"
+	if got := run(t, s, "echo", "{}"); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

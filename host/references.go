@@ -29,7 +29,7 @@ func (w *rewriting) each(id byte, item func(r *reader)) error {
 		return nil
 	}
 	r := &reader{data: data}
-	for n := r.u32(); n > 0 && r.err == nil; n-- {
+	for n := r.count("a list", limitItems); n > 0 && r.err == nil; n-- {
 		item(r)
 	}
 	if r.err == nil && r.at != len(r.data) {
@@ -118,7 +118,11 @@ func (w *rewriting) element(r *reader) {
 	case r.byte() != 0 && r.err == nil: // the kind of the elements: functions
 		r.err = errMalformed
 	}
-	for n := r.u32(); n > 0 && r.err == nil; n-- {
+	n := r.u32()
+	if w.elements += uint64(n); w.elements > limitTableElements && r.err == nil {
+		r.err = fmt.Errorf("there are more than %d elements for tables: that is over the limit tables", limitTableElements)
+	}
+	for ; n > 0 && r.err == nil; n-- {
 		if flags&4 != 0 {
 			w.expression(r)
 		} else {

@@ -26,6 +26,9 @@ const exportYield = "wharf: yield"
 // space is what the code of a module can refer to.
 type space struct {
 	types, funcs, globals, tables uint32
+	arity                         []int    // of each type: parameters and results
+	callees                       []int    // of each function, likewise
+	moved                         int      // values that the code takes and gives
 	imported                      []uint32 // for each imported function, what a call of it costs
 	declared                      []bool   // whether ref.func may name the function
 }
@@ -76,6 +79,8 @@ type rewriting struct {
 	data  map[byte][]byte // the sections as they were
 	fuel  int             // what a guest has between yields
 	piece int
+
+	elements uint64 // of all segments
 }
 
 // rewrite returns the module as it is compiled: with bounded tables, and so
@@ -113,7 +118,13 @@ func (w *rewriting) measure() error {
 	s := &w.space
 	s.types, s.funcs, s.tables = uint32(len(w.types)), uint32(len(w.funcs)), uint32(len(w.module.tables))
 	if data, ok := w.data[sectionGlobal]; ok {
-		s.globals = (&reader{data: data}).u32()
+		r := &reader{data: data}
+		if s.globals = r.count("a list of global variables", limitGlobals); r.err != nil {
+			return r.err
+		}
+	}
+	for _, t := range w.types {
+		s.arity = append(s.arity, len(t.params)+len(t.results))
 	}
 	for _, i := range w.imports {
 		switch i.kind {
@@ -122,6 +133,7 @@ func (w *rewriting) measure() error {
 				return outside("type", i.index, s.types)
 			}
 			s.funcs++
+			s.callees = append(s.callees, s.arity[i.index])
 			s.imported = append(s.imported, importCost(i))
 		case kindTable:
 			s.tables++
@@ -133,6 +145,7 @@ func (w *rewriting) measure() error {
 		if t >= s.types {
 			return outside("type", t, s.types)
 		}
+		s.callees = append(s.callees, s.arity[t])
 	}
 	s.declared = make([]bool, s.funcs)
 	w.added = added{
@@ -155,7 +168,7 @@ func (w *rewriting) code() error {
 	pen, blocks := &writer{added: &w.added}, []block(nil)
 	out := make([]byte, 0, len(r.data)*5/4)
 	for i, t := range w.funcs {
-		f := &body{reader: reader{data: r.bytes(r.u32())}, module: &w.space, params: uint32(len(w.types[t].params)), blocks: blocks}
+		f := &body{reader: reader{data: r.bytes(r.u32())}, module: &w.space, params: uint32(len(w.types[t].params)), values: w.space.arity[t], blocks: blocks}
 		if r.err != nil {
 			return r.err
 		}

@@ -86,3 +86,56 @@ func TestNamesThatLie(t *testing.T) {
 		})
 	}
 }
+
+// addSection adds a section that the module does not have.
+func addSection(t testing.TB, wasm []byte, id byte, data []byte) []byte {
+	t.Helper()
+	all, err := sections(wasm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, section{id: id, data: data})
+	slices.SortStableFunc(all, func(a, b section) int {
+		return slices.Index(sectionOrder, a.id) - slices.Index(sectionOrder, b.id)
+	})
+	return joinSections(all...)
+}
+
+// What the compiler does with a module before it looks into its cache happens in
+// this process, and each instance has its own variables and elements: what would
+// take seconds, or many times the limit memory, is refused.
+func TestModulesThatAreTooMuch(t *testing.T) {
+	many := func(n int, item ...byte) []byte { return append(appendU32(nil, uint32(n)), bytes.Repeat(item, n)...) }
+	wide := slices.Concat([]byte{0x60}, many(900, 0x7f), many(900, 0x7f)) // a type
+	moving := func(code ...byte) []byte {
+		return withSection(t, forge(silent(append([]byte{opUnreachable}, code...)...)), sectionType, func(types []byte) []byte {
+			return slices.Concat([]byte{types[0] + 1}, types[1:], wide)
+		})
+	}
+	withTypes := func(types []byte) []byte {
+		return withSection(t, forge(silent()), sectionType, func([]byte) []byte { return types })
+	}
+	const slow = "function 3: its calls, blocks and branches take and give more than 33554432 values: that is over the limit code, since it would take too long to compile"
+	tests := []struct {
+		name, want string
+		wasm       []byte
+	}{
+		{"many types", "section 1: it has 2001 types with 0 values in all, and 2000 with 20000 is the most: make it smaller", withTypes(many(2001, 0x60, 0, 0))},
+		{"large types", "section 1: it has 12 types with 21600 values in all, and 2000 with 20000 is the most: make it smaller", withTypes(many(12, wide...))},
+		{"a huge type", "section 1: it has a type with a list of 1001 items, and 1000 is the most: make it smaller", withTypes(slices.Concat([]byte{1, 0x60}, many(1001, 0x7f), []byte{0}))},
+		{"many blocks with many values", slow, moving(bytes.Repeat([]byte{opBlock, 6, opEnd}, 20_000)...)},
+		{"many branches with many values", slow, moving(slices.Concat([]byte{opBlock, 6, opBrTable}, many(40_000, 0), []byte{0, opEnd})...)},
+		{"many indirect calls with many values", slow, moving(bytes.Repeat([]byte{opCallIndirect, 6, 0}, 20_000)...)},
+		{"many global variables", "it has a list of global variables of 10001 items, and 10000 is the most: make it smaller", addSection(t, forge(silent()), sectionGlobal, many(10_001, 0x7f, 1, opI32Const, 0, opEnd))},
+		{"many elements", "section 9: there are more than 100000 elements for tables: that is over the limit tables", addSection(t, forge(silent()), sectionElement, slices.Concat([]byte{2, 1, 0}, many(100_000, 3), []byte{1, 0, 1, 3}))},
+		{"many segments of data", "section 11: it has a list of 100001 items, and 100000 is the most: make it smaller", addSection(t, forge(silent()), sectionData, many(100_001, 0, opI32Const, 0, opEnd, 0))},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := shared.LoadBytes(t.Context(), "x.wasm", embed(t, tt.wasm, leastManifest), Options{})
+			if want := `load extension "least": ` + tt.want; err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		})
+	}
+}
