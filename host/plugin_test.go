@@ -18,7 +18,7 @@ import (
 func pluginManifest(exports ...string) string {
 	text := "name = \"plugin\"\nversion = \"1\"\nabi = \"extism\"\n[hooks.before_execute_tool]\n[capabilities]\nkv = \"1KiB\"\n[limits]\nmemory = \"8MiB\"\n"
 	for _, export := range exports {
-		text += fmt.Sprintf("[[tools]]\nname = %q\nexport = %q\ndescription = \"x\"\ninput_schema = '{\"type\":\"object\"}'\ntimeout = \"200ms\"\ninstance = \"session\"\n", export, export)
+		text += fmt.Sprintf("[[tools]]\nname = %q\nexport = %q\ndescription = \"x\"\ninput_schema = '{\"type\":\"object\"}'\ntimeout = \"500ms\"\ninstance = \"session\"\n", export, export)
 	}
 	return text
 }
@@ -57,7 +57,7 @@ func TestPlugin(t *testing.T) {
 		{"fail", `{}`, "failed : it broke"},
 		{"code", `{}`, "failed : the plugin returned 7, and did not say why"},
 		{"trap", `{}`, "failed : tool trap of extension plugin: the guest trapped: unreachable in .$27() i32"},
-		{"spin", `{}`, "failed TOOL_TIMEOUT: tool spin of extension plugin: no answer in time: it ran for 200ms: make it faster, or raise its timeout in the manifest"},
+		{"spin", `{}`, "failed TOOL_TIMEOUT: tool spin of extension plugin: no answer in time: it ran for 500ms: make it faster, or raise its timeout in the manifest"},
 		{"web", `{}`, "failed : tool web of extension plugin: http_request: Extism's own HTTP is off: call wharf_call of extism:host/user with http.fetch, and ask for http in the manifest"},
 		{"message", `{}`, `{"error":"create_message is not supported by this host"}`},
 		{"operate", `{}`, `{"status":0,"response":{"value":null}}`},
@@ -88,7 +88,7 @@ func TestPlugin(t *testing.T) {
 // Many small blocks are no way around the limit memory, nor around the time.
 func TestPluginManyBlocks(t *testing.T) {
 	s, _ := joinPlugin(t, pluginManifest("many"), Options{})
-	want := "failed TOOL_TIMEOUT: tool many of extension plugin: no answer in time: it ran for 200ms: make it faster, or raise its timeout in the manifest"
+	want := "failed TOOL_TIMEOUT: tool many of extension plugin: no answer in time: it ran for 500ms: make it faster, or raise its timeout in the manifest"
 	if got := run(t, s, "many", "{}"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -31,9 +31,9 @@ func hash(n uint32) uint32 {
 }
 
 type record struct {
-	ID   int               `json:"id"`
-	Name string            `json:"name"`
-	Tags []string          `json:"tags"`
+	ID   int                `json:"id"`
+	Name string             `json:"name"`
+	Tags []string           `json:"tags"`
 	At   map[string]float64 `json:"at"`
 }
 
