@@ -141,6 +141,12 @@ func completeText(ctx context.Context, x *instance, in abi.CompleteRequest) (abi
 	if leak := x.refuseLeak(in.Prompt); leak != nil {
 		return abi.CompleteResponse{}, errors.Join(leak, x.audit(leak))
 	}
+	select {
+	case x.session.asking <- struct{}{}:
+		defer func() { <-x.session.asking }()
+	case <-ctx.Done():
+		return abi.CompleteResponse{}, errors.New("another call of this extension was asking all the time")
+	}
 	name := x.extension.Manifest.Name
 	prompt := int64(len(in.Prompt)/3 + 1)
 	left := x.extension.Granted.LLM - gate.Tokens(name) - prompt

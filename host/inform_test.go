@@ -1,12 +1,15 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/host/abi"
 )
 
 var unixEpoch = time.Unix(0, 0)
@@ -93,4 +96,30 @@ func TestAskingAModel(t *testing.T) {
 	if got, want := j.lines(), "guest used llm.complete 6 bytes: allowed"; !strings.HasPrefix(got, want) {
 		t.Errorf("recorded %s", got)
 	}
+}
+
+// Calls that run side by side cannot spend the same tokens twice.
+func TestAskingSideBySide(t *testing.T) {
+	gate := &fakeGate{}
+	s, _ := joinGate(t, SessionConfig{Gate: gate})
+	var calls sync.WaitGroup
+	for range 8 {
+		x, err := s.extension.instantiate(t.Context(), s.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.close()
+		calls.Go(func() { _, _ = completeText(t.Context(), x, abi.CompleteRequest{Prompt: "x", MaxTokens: 60}) })
+	}
+	calls.Wait()
+	if gate.spent > 100 {
+		t.Errorf("%d tokens were spent of 100", gate.spent)
+	}
+	s.cfg.asking <- struct{}{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := completeText(ctx, s.instance, abi.CompleteRequest{Prompt: "x"}); err == nil || err.Error() != "another call of this extension was asking all the time" {
+		t.Errorf("while another asks: %v", err)
+	}
+	<-s.cfg.asking
 }

@@ -69,6 +69,8 @@ type account struct {
 	written atomic.Int64 // bytes in files
 	audited atomic.Int64 // bytes in the audit
 	logged  atomic.Int64 // bytes of guests' logs
+
+	asking chan struct{} // held while a model is asked, so that no two calls spend the same tokens
 }
 
 // Session joins a session. A first instance is made now, so that an extension
@@ -78,7 +80,7 @@ func (e *Extension) Session(ctx context.Context, cfg SessionConfig) (*Session, e
 	if cfg.Record == nil {
 		cfg.Record = func(session.Event) error { return nil }
 	}
-	cfg.account = &account{}
+	cfg.account = &account{asking: make(chan struct{}, 1)}
 	cfg.Record = cfg.scrubbing(cfg.Record)
 	cfg.client = e.newClient(cfg.Network)
 	s := &Session{extension: e, cfg: cfg, slot: newSlot()}
