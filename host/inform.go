@@ -141,22 +141,37 @@ func completeText(ctx context.Context, x *instance, in abi.CompleteRequest) (abi
 	if leak := x.refuseLeak(in.Prompt); leak != nil {
 		return abi.CompleteResponse{}, errors.Join(leak, x.audit(leak))
 	}
-	select {
-	case x.session.asking <- struct{}{}:
-		defer func() { <-x.session.asking }()
-	case <-ctx.Done():
-		return abi.CompleteResponse{}, errors.New("another call of this extension was asking all the time")
+	reserved, err := x.reserve(gate, &in)
+	if err != nil {
+		return abi.CompleteResponse{}, err
 	}
-	name := x.extension.Manifest.Name
+	defer x.release(reserved)
+	return gate.Complete(x.outward(ctx), x.extension.Manifest.Name, x.using.call, in, reserved)
+}
+
+// reserve sees that a question is within what is left of the grant, limits its
+// answer to that, and returns what both may cost. A call beside may be in the
+// log as well as pending, so that in doubt there is less left, and never more.
+func (x *instance) reserve(gate Gate, in *abi.CompleteRequest) (int64, error) {
+	x.session.asking.Lock()
+	defer x.session.asking.Unlock()
+	spent := gate.Tokens(x.extension.Manifest.Name) + x.session.pending
 	prompt := int64(len(in.Prompt)/3 + 1)
-	left := x.extension.Granted.LLM - gate.Tokens(name) - prompt
+	left := x.extension.Granted.LLM - spent - prompt
 	if left <= 0 {
-		return abi.CompleteResponse{}, fmt.Errorf("%w: the prompt takes about %d tokens, and of the grant llm = { tokens = %d } %d are spent in this session",
-			errOverLimit, prompt, x.extension.Granted.LLM, gate.Tokens(name))
+		return 0, fmt.Errorf("%w: the prompt takes about %d tokens, and of the grant llm = { tokens = %d } %d are spent in this session",
+			errOverLimit, prompt, x.extension.Granted.LLM, spent)
 	}
 	if in.MaxTokens == 0 {
 		in.MaxTokens = defaultAnswer
 	}
 	in.MaxTokens = min(in.MaxTokens, left)
-	return gate.Complete(x.outward(ctx), name, x.using.call, in, prompt+in.MaxTokens)
+	x.session.pending += prompt + in.MaxTokens
+	return prompt + in.MaxTokens, nil
+}
+
+func (x *instance) release(reserved int64) {
+	x.session.asking.Lock()
+	defer x.session.asking.Unlock()
+	x.session.pending -= reserved
 }

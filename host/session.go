@@ -70,7 +70,8 @@ type account struct {
 	audited atomic.Int64 // bytes in the audit
 	logged  atomic.Int64 // bytes of guests' logs
 
-	asking chan struct{} // held while a model is asked, so that no two calls spend the same tokens
+	asking  sync.Mutex // held while it is seen what is left of the tokens
+	pending int64      // tokens that calls beside may spend
 }
 
 // Session joins a session. A first instance is made now, so that an extension
@@ -80,7 +81,7 @@ func (e *Extension) Session(ctx context.Context, cfg SessionConfig) (*Session, e
 	if cfg.Record == nil {
 		cfg.Record = func(session.Event) error { return nil }
 	}
-	cfg.account = &account{asking: make(chan struct{}, 1)}
+	cfg.account = &account{}
 	cfg.Record = cfg.scrubbing(cfg.Record)
 	cfg.client = e.newClient(cfg.Network)
 	s := &Session{extension: e, cfg: cfg, slot: newSlot()}
