@@ -16,6 +16,9 @@ func (t *turn) end(ctx context.Context, err error) Result {
 	reason := reasonOf(ctx, err)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finallyTimeout)
 	defer cancel()
+	if reason == session.Cancelled {
+		t.running.Store(nil) // who cancelled wants nothing more done, by the last hooks neither
+	}
 	if failure := t.outcome(last, reason, err); failure != nil && err == nil {
 		err, reason = failure, reasonOf(last, failure)
 	}
