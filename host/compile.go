@@ -159,7 +159,7 @@ func (h *Host) compile(ctx context.Context, e *Extension, wasm []byte) error {
 func (h *Host) compileApart(ctx context.Context, wasm []byte) error {
 	sum := sha256.Sum256(wasm)
 	refused := filepath.Join(h.cacheDir, "refused-"+hex.EncodeToString(sum[:]))
-	if text, err := os.ReadFile(refused); err == nil && len(text) > 0 {
+	if text, err := ReadFile(refused); err == nil && len(text) > 0 {
 		return errors.New(oneLine(errors.New(string(text))))
 	}
 	h.removeAbandoned()

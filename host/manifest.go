@@ -328,6 +328,11 @@ func (t *ManifestTool) check(others []ManifestTool) (key string, err error) {
 
 // reach reads what the extension asks for and what it may use.
 func (p *manifestParser) reach(f *file) error {
+	for _, key := range sortedKeys(f.Capabilities) {
+		if list, ok := f.Capabilities[key].([]any); ok && len(list) > limitAsked {
+			return p.refuse("capabilities."+key, -1, "capability %s has %d entries, and %d is the most: ask for wider ones", clean(key), len(list), limitAsked)
+		}
+	}
 	asked, err := capability.FromTable(f.Capabilities)
 	var bad *capability.KeyError
 	if errors.As(err, &bad) {

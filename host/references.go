@@ -9,10 +9,10 @@ import (
 // This file checks what the sections around the code refer to.
 
 // What a call of an imported function costs in fuel, in bytes of code. A
-// function of WASI can take long at once.
+// function of WASI can take long at once, so each of its calls takes all there is.
 const (
 	costImport = 4 << 10
-	costWASI   = 64 << 10
+	costWASI   = fuelFull * costUnit
 )
 
 func importCost(i external) uint32 {

@@ -26,7 +26,7 @@ type Registry struct {
 
 type entry struct {
 	tool   Tool
-	schema *jsonschema.Schema
+	schema *Schema
 }
 
 // Add adds a tool. Its schema must be one, and its name must be new: nothing
@@ -153,31 +153,6 @@ func nesting(value []byte) int {
 		}
 	}
 	return deepest
-}
-
-// CompileSchema reads an input schema. References to other documents are
-// refused: nothing is fetched.
-func CompileSchema(schema json.RawMessage) (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		return nil, err
-	}
-	object, ok := doc.(map[string]any)
-	if !ok || object["type"] != "object" {
-		return nil, errors.New(`it must be a JSON object with "type":"object"`)
-	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(refuseLoader{})
-	if err := c.AddResource("schema.json", doc); err != nil {
-		return nil, err
-	}
-	return c.Compile("schema.json")
-}
-
-type refuseLoader struct{}
-
-func (refuseLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("a reference to %q: only references within the schema are followed", url)
 }
 
 var english = message.NewPrinter(language.English)
