@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tetratelabs/wazero"
+
 	"github.com/wharf-agent/wharf/engine/hook"
 )
 
@@ -60,5 +62,15 @@ func TestCallAllocatesNothing(t *testing.T) {
 	})
 	if allocations != 0 {
 		t.Errorf("%v allocations; want none", allocations)
+	}
+}
+
+// A module that is not rewritten could not be stopped, and does not get as far as that.
+func TestOnlyWhatCanBeStoppedIsCompiled(t *testing.T) {
+	r := wazero.NewRuntime(t.Context())
+	defer r.Close(t.Context())
+	_, err := compileModule(t.Context(), r, fixture(t, "least"))
+	if want := "it has no function any more by which it can be stopped: build it again"; err == nil || err.Error() != want {
+		t.Errorf("compileModule: %v; want %s", err, want)
 	}
 }

@@ -27,8 +27,9 @@ const (
 	limitTableElements = 100_000  // tables: all of a module's together
 	limitSections      = 1_000    // sections: of a module
 	limitManifest      = 128 << 10
-	limitAsked         = 200   // entries of each capability: comparing them takes time with the second or third power of that
-	maxErrorText       = 1_000 // what an error quotes of a guest
+	limitSchema        = 64 << 10 // reading one takes time with the second power of that
+	limitAsked         = 200      // entries of each capability: comparing them takes time with the second or third power of that
+	maxErrorText       = 1_000    // what an error quotes of a guest
 	maxTimeout         = 10 * time.Minute
 
 	limitRead    = 512 << 10 // read: of a file, in one call

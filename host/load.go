@@ -193,6 +193,9 @@ func compileModule(ctx context.Context, r wazero.Runtime, wasm []byte) (wazero.C
 	if err != nil && !errors.Is(err, errNotCached) {
 		return nil, fmt.Errorf("it is no valid module: %s", oneLine(err))
 	}
+	if err == nil && compiled.ExportedFunctions()[exportYield] == nil { // then nothing listens to it
+		return nil, errors.New("it has no function any more by which it can be stopped: build it again")
+	}
 	return compiled, err
 }
 

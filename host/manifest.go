@@ -316,6 +316,8 @@ func (t *ManifestTool) check(others []ManifestTool) (key string, err error) {
 		return "tools", fmt.Errorf("tool %q has no description: the model needs one to know when to call it", t.Name)
 	case hasControls(t.Description):
 		return "tools", fmt.Errorf("the description of tool %q has control characters: take them out", t.Name)
+	case len(t.InputSchema) > limitSchema:
+		return "tools.input_schema", fmt.Errorf("input_schema of tool %q has %d bytes, and %d is the most: make it shorter", t.Name, len(t.InputSchema), limitSchema)
 	}
 	if err = checkSchemaNesting(string(t.InputSchema)); err == nil {
 		_, err = tool.CompileSchema(t.InputSchema)

@@ -148,6 +148,7 @@ func TestManifestRefused(t *testing.T) {
 		{"control characters in a tool's description", "Counts the words of a text", `Counts\u0007`, `manifest line 18: the description of tool "count_words" has control characters: take them out`},
 		{"a long one", "", "#" + strings.Repeat("x", 128<<10), `the manifest has 131689 bytes: that is over the limit manifest, 128 KiB`},
 		{"deep brackets", "", "x = " + strings.Repeat("[", 65), `manifest line 34: it is nested deeper than 64 levels`},
+		{"a long schema", `"properties":`, `"title":"` + strings.Repeat("x", 64<<10) + `","properties":`, `manifest line 21: input_schema of tool "count_words" has 65626 bytes, and 65536 is the most: make it shorter`},
 		{"many commands", `kv = "1MiB"`, "exec = [" + strings.Repeat(`"ls", `, 201) + "]", `manifest line 29: capability exec has 201 entries, and 200 is the most: ask for wider ones`},
 		{"deep tables", "", "x = " + strings.Repeat("{a=", 65), `manifest line 34: it is nested deeper than 64 levels`},
 		{"a long dotted key", "", strings.Repeat(`a."b".`, 40), `manifest line 34: it is nested deeper than 64 levels`},

@@ -2,10 +2,13 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -29,6 +32,9 @@ var errSteps = errors.New("the tool's schema is too much work for them: it refer
 // refused: nothing is fetched.
 func CompileSchema(schema json.RawMessage) (*Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err == nil {
+		err = checkNumbers(doc)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +67,40 @@ func (refuseLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a reference to %q: only references within the schema are followed", url)
 }
 
+// largestExponent is more than any number has that fits into 64 bits. The library
+// reads numbers as fractions, and panics at one that is too large for that.
+const largestExponent = 400
+
+// checkNumbers refuses numbers that the library cannot read.
+func checkNumbers(value any) error {
+	switch value := value.(type) {
+	case json.Number:
+		_, exponent, _ := strings.Cut(strings.ToLower(value.String()), "e")
+		n, err := strconv.Atoi(cmp.Or(exponent, "0"))
+		if err != nil || n < -largestExponent || n > largestExponent {
+			return fmt.Errorf("a number has the exponent %.20s, and %d is the most", exponent, largestExponent)
+		}
+	case []any:
+		for _, item := range value {
+			if err := checkNumbers(item); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, item := range value {
+			if err := checkNumbers(item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Validate checks a value as jsonschema.UnmarshalJSON reads it.
 func (s *Schema) Validate(value any) (err error) {
+	if err := checkNumbers(value); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = maxSteps

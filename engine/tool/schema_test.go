@@ -59,3 +59,19 @@ func TestDynamicReferencesAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A number of a few characters can be larger than any memory.
+func TestHugeNumbers(t *testing.T) {
+	for _, number := range []string{"1e-99999999", "1E+999999999", "-1e99999999999999999999"} {
+		if _, err := CompileSchema([]byte(`{"type":"object","properties":{"n":{"multipleOf":` + number + `}}}`)); err == nil || !strings.HasPrefix(err.Error(), "a number has the exponent ") {
+			t.Errorf("a schema with %s: %v", number, err)
+		}
+		r := &Registry{}
+		if err := r.Add(named{"x", `{"type":"object","properties":{"n":{"minimum":1e-3}}}`}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.check("x", `{"n":`+number+`,"o":[1,2e300],"m":{"n":[`+number+`]}}`); err == nil || !strings.HasPrefix(err.Error(), "a number has the exponent ") {
+			t.Errorf("arguments with %s: %v", number, err)
+		}
+	}
+}
