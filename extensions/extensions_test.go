@@ -18,12 +18,10 @@ import (
 	guestsdk "github.com/wharf-agent/wharf/guest-sdk"
 	"github.com/wharf-agent/wharf/host"
 	"github.com/wharf-agent/wharf/host/build"
+	"github.com/wharf-agent/wharf/host/hosttest"
 )
 
-func TestMain(m *testing.M) {
-	host.Init() // the tests compile guests with their own program
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(hosttest.Main(m)) }
 
 func missing(t *testing.T, what, install string) {
 	t.Helper()
@@ -34,7 +32,13 @@ func missing(t *testing.T, what, install string) {
 }
 
 // shared is the one host of these tests: a module is compiled once.
-var shared = sync.OnceValues(func() (*host.Host, error) { return host.Open(host.Config{Compiler: "/proc/self/exe"}) })
+var shared = sync.OnceValues(func() (*host.Host, error) {
+	compiler, err := hosttest.Compiler()
+	if err != nil {
+		return nil, err
+	}
+	return host.Open(host.Config{Compiler: compiler})
+})
 
 // join loads a module and joins a session of it.
 func join(t testing.TB, wasm []byte, o host.Options) *host.Session {

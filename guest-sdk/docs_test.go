@@ -15,12 +15,10 @@ import (
 	"github.com/wharf-agent/wharf/host/abi"
 	"github.com/wharf-agent/wharf/host/build"
 	"github.com/wharf-agent/wharf/host/capability"
+	"github.com/wharf-agent/wharf/host/hosttest"
 )
 
-func TestMain(m *testing.M) {
-	host.Init() // the tests compile guests with their own program
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(hosttest.Main(m)) }
 
 func missing(t *testing.T, what, install string) {
 	t.Helper()
@@ -56,7 +54,11 @@ func blocks(t *testing.T, path, language string) []string {
 // join loads a module, with all that it asks for, and joins a session.
 func join(t *testing.T, wasm []byte) (*host.Session, *[]session.Event) {
 	t.Helper()
-	h, err := host.Open(host.Config{KVDir: t.TempDir(), Compiler: "/proc/self/exe"})
+	compiler, err := hosttest.Compiler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open(host.Config{KVDir: t.TempDir(), Compiler: compiler})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,8 @@ var mayImport = map[string][]string{
 	"host/abi":                       {},
 	"host/capability":                {"engine/egress"},
 	"host/extism":                    {},
+	"host/hosttest":                  {"engine/sandbox"},
+	"host/hosttest/compiler":         {"host"},
 	"host/build":                     {"host", "host/abi", "engine/sandbox"},
 	"guest-sdk":                      {},
 	"guest-sdk/conformance":          {},

@@ -428,7 +428,7 @@ func TestRemoveScratch(t *testing.T) {
 	if err := makeScratch(dir, ""); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(self(t), "probe", "deep", filepath.Join(dir, "tmp"), "30000").Output(); err != nil || string(out) != "deep ok\n" {
+	if out, err := exec.Command(self(t), "probe", "deep", filepath.Join(dir, "tmp"), "5000").Output(); err != nil || string(out) != "deep ok\n" {
 		t.Fatalf("the folders were not made: %s, %v", out, err)
 	}
 	began := time.Now()

@@ -21,12 +21,10 @@ import (
 	"github.com/wharf-agent/wharf/host"
 	"github.com/wharf-agent/wharf/host/build"
 	"github.com/wharf-agent/wharf/host/capability"
+	"github.com/wharf-agent/wharf/host/hosttest"
 )
 
-func TestMain(m *testing.M) {
-	host.Init() // the tests compile guests with their own program
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(hosttest.Main(m)) }
 
 // guest is an extension that obeys scripts.
 type guest struct {
@@ -36,7 +34,11 @@ type guest struct {
 
 func loadGuest(t *testing.T, wasm []byte) *guest {
 	t.Helper()
-	h, err := host.Open(host.Config{KVDir: filepath.Join(t.TempDir(), "kv"), Compiler: "/proc/self/exe"})
+	compiler, err := hosttest.Compiler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open(host.Config{KVDir: filepath.Join(t.TempDir(), "kv"), Compiler: compiler})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	guestsdk "github.com/wharf-agent/wharf/guest-sdk"
 	"github.com/wharf-agent/wharf/host"
+	"github.com/wharf-agent/wharf/host/hosttest"
 )
 
 const manifestText = `name = "x"
@@ -58,10 +59,7 @@ func folder(t *testing.T, files ...string) string {
 	return dir
 }
 
-func TestMain(m *testing.M) {
-	host.Init() // the tests compile guests with their own program
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(hosttest.Main(m)) }
 
 func need(t *testing.T, program, install string) {
 	t.Helper()
@@ -225,7 +223,11 @@ func TestGoHandlerThatIsNotDeclared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := host.Open(host.Config{Compiler: "/proc/self/exe"})
+	compiler, err := hosttest.Compiler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open(host.Config{Compiler: compiler})
 	if err != nil {
 		t.Fatal(err)
 	}
