@@ -74,8 +74,15 @@ func (k *Kernel) Size() int { return len(k.memory.data) }
 // Output returns what the guest gave as its output, valid until the next Begin.
 func (k *Kernel) Output() []byte { return k.memory.bytes(k.output.at, k.output.length) }
 
-// Failure returns the error that the guest set; empty if it set none.
-func (k *Kernel) Failure() string { return string(k.memory.block(k.failure.at)) }
+// maxFailure bounds an error: whoever reads it should not take long, since the
+// call's time may be over already.
+const maxFailure = 1 << 20
+
+// Failure returns the beginning of the error that the guest set; empty if it set none.
+func (k *Kernel) Failure() string {
+	text := k.memory.block(k.failure.at)
+	return string(text[:min(len(text), maxFailure)])
+}
 
 // maxVars bounds all variables of an instance together, with their names and
 // what it takes to keep them.

@@ -196,3 +196,12 @@ func TestBlocks(t *testing.T) {
 		}
 	})
 }
+
+// An error as large as the memory is cut, so that nobody takes long to read it.
+func TestFailureIsCut(t *testing.T) {
+	k := New(&house{room: 64 << 20})
+	must(t, k, "error_set", must(t, k, "alloc", 32<<20))
+	if got := len(k.Failure()); got != maxFailure {
+		t.Errorf("Failure() has %d bytes; want %d", got, maxFailure)
+	}
+}
