@@ -233,8 +233,8 @@ func TestStart(t *testing.T) {
 		{"init-trap", `load extension "least": start the guest: the guest trapped: unreachable in .$0()`},
 		{"wasi-type", `load extension "least": start the guest: import func[wasi_snapshot_preview1.sched_yield]: signature mismatch: i32_v != v_i32`},
 		{"data-outside", `load extension "least": start the guest: data[0]: out of bounds memory access`},
-		{"init-loop", `load extension "least": start the guest: no answer in time: it ran for 1s: make it faster, or raise its timeout in the manifest`},
-		{"start-loop", `load extension "least": start the guest: no answer in time: it ran for 1s: make it faster, or raise its timeout in the manifest`},
+		{"init-loop", `load extension "least": start the guest: no answer in time: it ran for 1s: have it do less at its start`},
+		{"start-loop", `load extension "least": start the guest: no answer in time: it ran for 1s: have it do less at its start`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.fixture, func(t *testing.T) {

@@ -28,6 +28,8 @@ func needHTTP(in abi.HTTPRequest) (capability.Need, error) {
 		return capability.Need{}, err
 	}
 	switch {
+	case in.Method == "":
+		return capability.Need{}, errors.New(`"method" must be there, such as "GET"`)
 	case in.Body != "" && in.BodyBase64 != "":
 		return capability.Need{}, errors.New(`"body" and "body_base64" exclude each other`)
 	case len(in.Secrets) > limitSecrets:

@@ -141,7 +141,7 @@ func TestFetch(t *testing.T) {
 		{"no base64", `{"method":"POST","url":"https://api.example.com/v1/","body_base64":"%"}`, `2{"code":"BAD_REQUEST","message":"http.fetch: bad request: \"body_base64\": illegal base64 data at input byte 0"}`},
 		{"a header that is the host's", `{"method":"GET","url":"https://api.example.com/v1/","headers":{"Host":"evil.example"}}`, `2{"code":"BAD_REQUEST","message":"http.fetch: header \"Host\" is not for a request to set"}`},
 		{"a header with a line break", `{"method":"GET","url":"https://api.example.com/v1/","headers":{"X-A":"a\r\nHost: b"}}`, `2{"code":"BAD_REQUEST","message":"http.fetch: header \"X-A\" has a value that cannot be sent"}`},
-		{"no method", `{"url":"https://api.example.com/v1/"}`, `2{"code":"BAD_REQUEST","message":"http.fetch: method \"\": write GET, POST or another in upper case"}`},
+		{"no method", `{"url":"https://api.example.com/v1/"}`, `2{"code":"BAD_REQUEST","message":"http.fetch: bad request: \"method\" must be there, such as \"GET\""}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

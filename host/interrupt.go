@@ -110,11 +110,19 @@ func (x *instance) under(ctx context.Context, limit time.Duration, run func(cont
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case x.running.left() <= 0: // also of an answer that came, but late
-		return fmt.Errorf("%w: it ran for %s: make it faster, or raise its timeout in the manifest", errTimeout, limit)
+		return fmt.Errorf("%w: it ran for %s: %s", errTimeout, limit, x.faster())
 	case err != nil:
 		return x.explain(err)
 	}
 	return nil
+}
+
+// faster says what to do about a call that took too long.
+func (x *instance) faster() string {
+	if x.starting {
+		return "have it do less at its start"
+	}
+	return "make it faster, or raise its timeout in the manifest"
 }
 
 // explain turns an error of wazero into one line that says what went wrong.

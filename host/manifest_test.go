@@ -110,7 +110,7 @@ approve = true`
 		t.Errorf("it asks for\n%s\nwant\n%s", got, asked)
 	}
 	_, err = ParseManifest(head + `fs = [{ path = "notes", mode = "read", deep = "yes" }]`)
-	if want := `manifest line 5: capability fs: unknown key "deep", or no string in it`; err == nil || err.Error() != want {
+	if want := `manifest line 5: capability fs: an item has the unknown key "deep", or no string in it: write fs = [{ path = "notes", mode = "read" }]`; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
@@ -178,7 +178,7 @@ func TestManifestRefused(t *testing.T) {
 		{"a schema that is no JSON", `{"type":"object",`, `{"type:"object",`, `manifest line 21: input_schema of tool "count_words" is no JSON Schema: invalid character 'o' after object key`},
 		{"a schema of no object", `{"type":"object",`, `{"type":"array",`, `manifest line 21: input_schema of tool "count_words" is no JSON Schema: it must be a JSON object with "type":"object"`},
 		{"a bad instance", `instance = "session"`, `instance = "turn"`, `manifest line 26: instance "turn": it is call or session`},
-		{"a bad capability", `kv = "1MiB"`, `kv = true`, `manifest line 29: capability kv: true is no size: write a string such as "1MiB"`},
+		{"a bad capability", `kv = "1MiB"`, `kv = true`, `manifest line 29: capability kv: it is no size: write kv = "1MiB"`},
 		{"an unknown capability", `kv = "1MiB"`, `disk = true`, `manifest line 29: capability disk: unknown capability: there are http, secrets, fs, kv, exec, tools, session, llm, env, events, approve`},
 		{"a bad size", `"16MiB"`, `"16MB"`, `manifest line 33: memory "16MB" is no size: write a number with B, KiB, MiB or GiB, such as "16MiB"`},
 	}

@@ -56,7 +56,7 @@ func TestRefused(t *testing.T) {
 		{"a size without a unit", `kv = "100"`, `kv: "100" is no size: write a number with B, KiB, MiB or GiB, such as "16MiB"`},
 		{"a size of nothing", `kv = "0MiB"`, `kv: "0MiB" is no size: write a number with B, KiB, MiB or GiB, such as "16MiB"`},
 		{"a size that overflows", `kv = "9999999999GiB"`, `kv: "9999999999GiB" is no size: write a number with B, KiB, MiB or GiB, such as "16MiB"`},
-		{"a size that is a number", `kv = 5`, `kv: 5 is no size: write a string such as "1MiB"`},
+		{"a size that is a number", `kv = 5`, `kv: it is no size: write kv = "1MiB"`},
 		{"a host without a scheme", `http = ["GET api.example.com/"]`, `http: "GET api.example.com/" is no pattern: write "METHOD https://host/path"; the method may be *, the path may end in *`},
 		{"a star inside a path", `http = ["GET https://a.example/*/b"]`, `http: "GET https://a.example/*/b": * may stand only at the end of the path`},
 		{"a dot segment", `http = ["GET https://a.example/v1/../x"]`, `http: "GET https://a.example/v1/../x": the path has a dot segment`},
@@ -67,15 +67,15 @@ func TestRefused(t *testing.T) {
 		{"a path out of the workspace", `fs = [{ path = "../x", mode = "read" }]`, `fs: path "../x": write a clean path below the workspace, without .. in it`},
 		{"an absolute path", `fs = [{ path = "/etc", mode = "read" }]`, `fs: path "/etc": write a clean path below the workspace, without .. in it`},
 		{"an unknown mode", `fs = [{ path = "x", mode = "exec" }]`, `fs: mode "exec" is neither read nor write`},
-		{"a folder without a mode", `fs = [{ path = "x" }]`, `fs: map[path:x] lacks a key: it needs 2`},
+		{"a folder without a mode", `fs = [{ path = "x" }]`, `fs: an item has no mode: write fs = [{ path = "notes", mode = "read" }]`},
 		{"a secret without a place", `secrets = [{ name = "T", host = "a.example", header = "X-T", format = "Bearer" }]`, `secrets: format "Bearer" needs one {}, where the value goes`},
-		{"an unknown key of a secret", `secrets = [{ name = "T", hosts = "a.example" }]`, `secrets: unknown key "hosts", or no string in it`},
-		{"a session mode", `session = "write"`, `session: write is no mode: the only one is "read"`},
-		{"no tokens", `llm = { tokens = 0 }`, `llm: map[tokens:0] is no budget: write { tokens = 20000 }`},
+		{"an unknown key of a secret", `secrets = [{ name = "T", hosts = "a.example" }]`, `secrets: an item has the unknown key "hosts", or no string in it: write secrets = [{ name = "TOKEN", host = "api.example.com", header = "Authorization", format = "Bearer {}" }]`},
+		{"a session mode", `session = "write"`, `session: write is no mode: write session = "read"`},
+		{"no tokens", `llm = { tokens = 0 }`, `llm: it is no budget: write llm = { tokens = 20000 }`},
 		{"the same twice", `env = ["A", "A"]`, `env: A is listed twice`},
 		{"a glob over variables", `env = ["A*"]`, `env: "A*" is no name of a variable`},
-		{"a word for a switch", `approve = "yes"`, `approve: yes is neither true nor false`},
-		{"a text for a list", `exec = "ls"`, `exec: ls is no list`},
+		{"a word for a switch", `approve = "yes"`, `approve: yes is neither true nor false: write approve = true`},
+		{"a text for a list", `exec = "ls"`, `exec: it is no list: write exec = ["gofmt *"]`},
 		{"an empty pattern", `exec = [""]`, `exec: "" is empty or has control characters`},
 	}
 	for _, tt := range tests {
@@ -176,7 +176,7 @@ func TestParseValue(t *testing.T) {
 		{"less than was asked for", map[string]any{"kv": "1KiB"}, `kv = "1KiB"`},
 		{"more than was asked for", map[string]any{"kv": "1GiB", "events": true}, `kv = "1MiB"`},
 		{"a word that is none", "some", `error: grant: some is neither "all", "none" nor a table like [capabilities]`},
-		{"a bad table", map[string]any{"kv": 1}, `error: grant: kv: 1 is no size: write a string such as "1MiB"`},
+		{"a bad table", map[string]any{"kv": 1}, `error: grant: kv: it is no size: write kv = "1MiB"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,7 +1,9 @@
 package capability
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -39,10 +41,35 @@ func FromTable(table map[string]any) (Set, error) {
 			continue
 		}
 		if err := s.set(key, value); err != nil {
+			if _, wrong := errors.AsType[*formError](err); wrong {
+				err = fmt.Errorf("%w: write %s = %s", err, key, forms[key])
+			}
 			return Set{}, &KeyError{key, err}
 		}
 	}
 	return s, nil
+}
+
+// formError is a value of another form than its key has.
+type formError struct{ text string }
+
+func (e *formError) Error() string { return e.text }
+
+func badForm(format string, args ...any) error { return &formError{fmt.Sprintf(format, args...)} }
+
+// forms shows the form of each key's value.
+var forms = map[string]string{
+	"http":    `["GET https://api.example.com/v1/*"]`,
+	"secrets": `[{ name = "TOKEN", host = "api.example.com", header = "Authorization", format = "Bearer {}" }]`,
+	"fs":      `[{ path = "notes", mode = "read" }]`,
+	"kv":      `"1MiB"`,
+	"exec":    `["gofmt *"]`,
+	"tools":   `["read_file"]`,
+	"session": `"read"`,
+	"llm":     `{ tokens = 20000 }`,
+	"env":     `["LANG"]`,
+	"events":  `true`,
+	"approve": `true`,
 }
 
 // set reads one key.
@@ -62,7 +89,7 @@ func (s *Set) set(key string, value any) (err error) {
 		s.Tools, err = items(value, asText(checkToolName))
 	case "session":
 		if value != "read" {
-			return fmt.Errorf(`%v is no mode: the only one is "read"`, value)
+			return badForm("%v is no mode", value)
 		}
 		s.Session = true
 	case "llm":
@@ -89,7 +116,7 @@ func items[T comparable](value any, read func(any) (T, error)) ([]T, error) {
 			raw = append(raw, table)
 		}
 	default:
-		return nil, fmt.Errorf("%v is no list", value)
+		return nil, badForm("it is no list")
 	}
 	var all []T
 	for _, r := range raw {
@@ -98,7 +125,7 @@ func items[T comparable](value any, read func(any) (T, error)) ([]T, error) {
 			return nil, err
 		}
 		if slices.Contains(all, item) {
-			return nil, fmt.Errorf("%v is listed twice", r)
+			return nil, fmt.Errorf("%v is listed twice", item)
 		}
 		all = append(all, item)
 	}
@@ -109,7 +136,7 @@ func asText(check func(string) error) func(any) (string, error) {
 	return func(value any) (string, error) {
 		text, ok := value.(string)
 		if !ok {
-			return "", fmt.Errorf("%v is no string", value)
+			return "", badForm("an item of it is no string")
 		}
 		return text, check(text)
 	}
@@ -118,7 +145,7 @@ func asText(check func(string) error) func(any) (string, error) {
 func asBool(value any) (bool, error) {
 	b, ok := value.(bool)
 	if !ok {
-		return false, fmt.Errorf("%v is neither true nor false", value)
+		return false, badForm("%v is neither true nor false", value)
 	}
 	return b, nil
 }
@@ -126,7 +153,7 @@ func asBool(value any) (bool, error) {
 func asSize(value any) (Size, error) {
 	text, ok := value.(string)
 	if !ok {
-		return 0, fmt.Errorf(`%v is no size: write a string such as "1MiB"`, value)
+		return 0, badForm("it is no size")
 	}
 	return ParseSize(text)
 }
@@ -135,7 +162,7 @@ func asTokens(value any) (int64, error) {
 	table, ok := value.(map[string]any)
 	tokens, isInt := table["tokens"].(int64)
 	if !ok || !isInt || len(table) != 1 || tokens <= 0 {
-		return 0, fmt.Errorf("%v is no budget: write { tokens = 20000 }", value)
+		return 0, badForm("it is no budget")
 	}
 	return tokens, nil
 }
@@ -143,7 +170,7 @@ func asTokens(value any) (int64, error) {
 func asPattern(value any) (egress.Pattern, error) {
 	text, ok := value.(string)
 	if !ok {
-		return egress.Pattern{}, fmt.Errorf("%v is no string", value)
+		return egress.Pattern{}, badForm("an item of it is no string")
 	}
 	return egress.ParsePattern(text)
 }
@@ -158,7 +185,7 @@ func asSecret(value any) (Secret, error) {
 	case checkEnvName(s.Name) != nil:
 		return Secret{}, fmt.Errorf("name %q: letters, digits and _ only", s.Name)
 	case !isHost(s.Host):
-		return Secret{}, fmt.Errorf("host %q is no host name, alone or with *. before it", s.Host)
+		return Secret{}, fmt.Errorf("host %q is no host name without a port, alone or with *. before it", s.Host)
 	case !headerName.MatchString(s.Header):
 		return Secret{}, fmt.Errorf("header %q is no name of a header", s.Header)
 	case strings.Count(s.Format, "{}") != 1 || checkPlain(s.Format) != nil:
@@ -185,17 +212,19 @@ func asFolder(value any) (Folder, error) {
 func readFields(value any, fields map[string]*string) error {
 	table, ok := value.(map[string]any)
 	if !ok {
-		return fmt.Errorf("%v is no table", value)
+		return badForm("an item of it is no table")
 	}
 	for key, v := range table {
 		text, isText := v.(string)
 		if fields[key] == nil || !isText {
-			return fmt.Errorf("unknown key %q, or no string in it", key)
+			return badForm("an item has the unknown key %q, or no string in it", key)
 		}
 		*fields[key] = text
 	}
-	if len(table) != len(fields) {
-		return fmt.Errorf("%v lacks a key: it needs %d", table, len(fields))
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if _, there := table[key]; !there {
+			return badForm("an item has no %s", key)
+		}
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/wharf-agent/wharf/engine/tool"
 	"github.com/wharf-agent/wharf/extensions"
 	"github.com/wharf-agent/wharf/host"
+	"github.com/wharf-agent/wharf/host/capability"
 )
 
 // measured is a row of ext bench.
@@ -30,6 +31,7 @@ type measured struct {
 // bencher measures what an extension costs the engine.
 type bencher struct {
 	ext     *host.Extension
+	grant   capability.Grant
 	payload []byte        // in the place of the sample; nil if there is none
 	tool    string        // the tool to call, if any
 	time    time.Duration // for each row
@@ -42,6 +44,7 @@ func extBench(ctx context.Context, io stdio, args []string) error {
 	toolName := flags.String("tool", "", "measure `TOOL` too, with the arguments in --payload")
 	limit := flags.Duration("time", time.Second, "measure each thing for this long")
 	asJSON := flags.Bool("json", false, "print an array of objects")
+	grants := flags.StringArray("grant", nil, "grant it `all`, or what it asks for under a key of [capabilities]; repeatable")
 	if err := parse(io, flags, "ext bench [flags] FILE.wasm", args); err != nil {
 		return err
 	}
@@ -49,6 +52,11 @@ func extBench(ctx context.Context, io stdio, args []string) error {
 		return usagef("ext bench: it takes one file, or the name of a shipped extension: %s", strings.Join(extensions.Names(), ", "))
 	}
 	b := bencher{tool: *toolName, time: *limit}
+	grant, err := capability.ParseWords(*grants)
+	if err != nil {
+		return usagef("ext bench: %w", err)
+	}
+	b.grant = grant
 	if *payload != "" {
 		raw, err := os.ReadFile(*payload)
 		if err != nil {
@@ -79,7 +87,7 @@ func (b *bencher) run(ctx context.Context, name string, wasm []byte) error {
 		return err
 	}
 	defer closeHost()
-	if b.ext, err = h.LoadBytes(ctx, name, wasm, host.Options{}); err != nil {
+	if b.ext, err = h.LoadBytes(ctx, name, wasm, host.Options{Grant: b.grant}); err != nil {
 		return err
 	}
 	s, err := b.ext.Session(ctx, host.SessionConfig{})
@@ -115,6 +123,9 @@ func (b *bencher) hook(ctx context.Context, s *host.Session, p hook.Point) error
 		payload = samplePayload(p)
 	}
 	answer, err := s.Call(ctx, p, payload)
+	if err == nil {
+		_, err = hook.ParseVerdict(p, answer)
+	}
 	note := "it has no opinion"
 	switch {
 	case err != nil:

@@ -27,6 +27,7 @@ import (
 type extensionFlag struct {
 	path   string
 	grants []string
+	name   string // of the extension, once it is known
 }
 
 // addExtensionFlags adds --ext and --grant, of which the second belongs to the
@@ -203,8 +204,16 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 	}
 	e.closes = append(e.closes, func() { h.Close() })
 	e.vouch = cfg.vouch
+	named := map[string]bool{}
+	for i, flag := range flags {
+		flags[i].name = nameOf(flag.path)
+		named[flags[i].name] = true
+	}
 	for _, name := range cfg.order {
 		row := cfg.Extensions[name]
+		if row.Path == "" && named[name] {
+			continue // it says how the one of --ext is to be
+		}
 		grant, err := capability.ParseValue(orNone(row.Grant))
 		if err != nil {
 			return usagef("extensions.%s.grant: %w", name, err)
@@ -219,15 +228,52 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 		}
 	}
 	for _, flag := range flags {
-		grant, err := capability.ParseWords(flag.grants)
+		options, err := flag.options(cfg)
 		if err != nil {
-			return usagef("--grant of %s: %w", flag.path, err)
+			return err
 		}
-		if err := e.join(ctx, h, flag.path, "", host.Options{Grant: grant}, view); err != nil {
+		if err := e.join(ctx, h, flag.path, "", options, view); err != nil {
 			return usagef("--ext %s: %w", flag.path, err)
 		}
 	}
 	return nil
+}
+
+// nameOf returns the name that the manifest of a module gives it; empty if that
+// cannot be read, which is for whoever loads it to say.
+func nameOf(path string) string {
+	wasm, err := readModule(path)
+	if err != nil {
+		return ""
+	}
+	text, err := host.ReadManifest(wasm)
+	if err != nil {
+		return ""
+	}
+	m, err := host.ParseManifest(text)
+	if err != nil {
+		return ""
+	}
+	return m.Name
+}
+
+// options are what --grant says, and what the configuration says of an extension
+// of that name, unless it names a file of its own.
+func (f extensionFlag) options(cfg config) (host.Options, error) {
+	grant, err := capability.ParseWords(f.grants)
+	if err != nil {
+		return host.Options{}, usagef("--grant of %s: %w", f.path, err)
+	}
+	row := cfg.Extensions[f.name]
+	if row.Path != "" {
+		return host.Options{Grant: grant}, nil
+	}
+	if len(f.grants) == 0 && row.Grant != nil {
+		if grant, err = capability.ParseValue(row.Grant); err != nil {
+			return host.Options{}, usagef("extensions.%s.grant: %w", f.name, err)
+		}
+	}
+	return host.Options{Grant: grant, Config: row.Config}, nil
 }
 
 // standIn returns what denies in the place of an extension that could not be
@@ -306,7 +352,7 @@ func (e *equipment) join(ctx context.Context, h *host.Host, path, name string, o
 // name: a name is what has neither a slash nor an ending.
 func loadExtension(ctx context.Context, h *host.Host, path string, options host.Options) (*host.Extension, error) {
 	if path == "" {
-		return nil, errors.New("it has no path: add path = \"/…/NAME.wasm\", or the name of a shipped extension")
+		return nil, errors.New("it has no path, and no --ext names it: add path = \"/…/NAME.wasm\", or the name of a shipped extension")
 	}
 	if !isFile(path) {
 		wasm, err := extensions.Read(path)

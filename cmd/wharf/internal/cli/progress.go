@@ -95,6 +95,9 @@ var changed = map[hook.Point]string{
 	hook.BeforeExecuteTool: "the call, or answered it",
 	hook.AfterExecuteTool:  "the result",
 	hook.FinalizeContent:   "the final answer",
+
+	hook.BeforeRequest:      "the request, or answered it",
+	hook.OnExecuteToolError: "the error",
 }
 
 // result shows a call that is over.

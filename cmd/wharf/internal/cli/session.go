@@ -173,7 +173,7 @@ func showEvent(r session.Record) string {
 		}
 		return line(kind, clip(e.Content, 2000))
 	case session.HookVerdict:
-		return line("hook", strings.TrimSpace(fmt.Sprintf("%s at %s: %s %s %s", e.Extension, e.Point, e.Decision, e.Reason, e.Replaced)))
+		return line("hook", describeVerdict(e))
 	case session.HookFailed:
 		return line("hook failed", fmt.Sprintf("%s at %s (%s): %s", e.Extension, e.Point, e.OnFailure, e.Failure))
 	case session.ExtensionQuarantined:
@@ -181,16 +181,40 @@ func showEvent(r session.Record) string {
 	case session.SandboxRefused:
 		return line("sandbox", e.Reason)
 	case session.ExtensionUsed:
-		if e.Allowed && e.CallID == "" { // only what it did in the agent's place
+		return line(useKind(e), strings.TrimSpace(fmt.Sprintf("%s by %s: %s", e.Operation, e.Extension, e.Target)+"\n"+e.Reason))
+	case session.ExtensionLogged:
+		return line("log", e.Extension+" "+e.Level+": "+e.Text)
+	case session.ExtensionEmitted:
+		return line("event", fmt.Sprintf("%s by %s: %s", e.Name, e.Extension, e.Data))
+	case session.EgressChecked:
+		if e.Allowed {
 			return ""
 		}
-		return line(useKind(e), strings.TrimSpace(fmt.Sprintf("%s by %s: %s", e.Operation, e.Extension, e.Target)+"\n"+e.Reason))
+		return line("refused", fmt.Sprintf("a connection to %s:%d: %s", e.Host, e.Port, e.Rule))
 	case session.ExtensionAsked:
 		return line("asked", e.Extension+": "+e.Prompt)
 	case session.ExtensionAnswered:
 		return line("answered", strings.TrimSpace(e.Text+" "+e.Error))
 	}
 	return ""
+}
+
+// describeVerdict says in a line what a hook answered.
+func describeVerdict(e session.HookVerdict) string {
+	words := []string{fmt.Sprintf("%s at %s:", e.Extension, e.Point)}
+	if e.Decision != "" {
+		words = append(words, e.Decision)
+	}
+	if e.Reason != "" {
+		words = append(words, e.Reason)
+	}
+	if e.Replaced != nil {
+		words = append(words, "replaced "+string(e.Replaced))
+	}
+	if len(words) == 1 {
+		words = append(words, "added a context or a message")
+	}
+	return strings.Join(words, " ")
 }
 
 func useKind(e session.ExtensionUsed) string {
