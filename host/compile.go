@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -70,6 +71,10 @@ func compileInto(dir, memory string, in io.Reader, out io.Writer) int {
 	wasm, err := io.ReadAll(in)
 	if err == nil {
 		err = compileAnew(context.Background(), dir, wasm)
+	}
+	if disk, ok := errors.AsType[*fs.PathError](err); ok { // this is not about the module
+		fmt.Fprintln(os.Stderr, disk)
+		return 1
 	}
 	if err != nil {
 		fmt.Fprint(out, answerInvalid, oneLine(err))

@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tetratelabs/wazero"
 )
 
 // apart makes a host that has modules compiled by this test's own program.
@@ -209,6 +212,33 @@ func TestCancelledCompile(t *testing.T) {
 	_, err := h.LoadBytes(cancelled(t, "enough"), "x.wasm", embed(t, fixture(t, "least"), leastManifest), Options{})
 	var failed *LoadError
 	if !errors.As(err, &failed) || failed.Err.Error() != "enough" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A disk that takes no code is not the module's fault.
+func TestNoRoomForCode(t *testing.T) {
+	m, err := parseModule(fixture(t, "least"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewritten, err := m.rewrite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := ownFolder(t)
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cache.Close(t.Context())
+	if err := os.RemoveAll(dir); err != nil { // then nothing can be written into it
+		t.Fatal(err)
+	}
+	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigCompiler().WithCompilationCache(cache))
+	defer r.Close(t.Context())
+	_, err = compileModule(t.Context(), r, rewritten)
+	if _, ok := errors.AsType[*fs.PathError](err); !ok {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -190,6 +191,9 @@ func guestRuntime(cfg wazero.RuntimeConfig) wazero.RuntimeConfig {
 // compileModule compiles a module that was rewritten.
 func compileModule(ctx context.Context, r wazero.Runtime, wasm []byte) (wazero.CompiledModule, error) {
 	compiled, err := r.CompileModule(watched(ctx), wasm)
+	if disk, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, disk
+	}
 	if err != nil && !errors.Is(err, errNotCached) {
 		return nil, fmt.Errorf("it is no valid module: %s", oneLine(err))
 	}
