@@ -148,6 +148,15 @@ func (h *Host) compile(ctx context.Context, e *Extension, wasm []byte) error {
 	if h.compiler == "" {
 		return e.compile(ctx, wasm, wazero.NewRuntimeConfigInterpreter())
 	}
+	select {
+	case h.compiling <- struct{}{}:
+		defer func() { <-h.compiling }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if e.compile(onlyCached(ctx), wasm, compiler) == nil {
+		return nil // somebody else had the same module compiled meanwhile
+	}
 	begin := time.Now()
 	if err := h.compileApart(ctx, wasm); err != nil {
 		return err

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -141,6 +142,26 @@ func TestSharedCache(t *testing.T) {
 	if n := len(cached(t, dir)); n != 1 {
 		t.Errorf("the cache has %d files; want 1", n)
 	}
+}
+
+// A module that is being compiled keeps no other waiting that is compiled already,
+// and who waits for it can stop.
+func TestSlowCompileHoldsUpNobody(t *testing.T) {
+	h := apart(t, ownFolder(t))
+	echoes(t, h) // compiled already
+	h.compiling <- struct{}{}
+	echoes(t, h)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	failed := make(chan error)
+	go func() {
+		_, err := h.LoadBytes(ctx, "x.wasm", embed(t, fixture(t, "least"), leastManifest), Options{})
+		failed <- err
+	}()
+	cancel(errors.New("enough"))
+	if err := <-failed; err == nil || !strings.HasSuffix(err.Error(), "enough") {
+		t.Errorf("who waits and stops: %v", err)
+	}
+	<-h.compiling
 }
 
 // A module that is too much to compile is refused, and the next time at once.

@@ -47,16 +47,18 @@ type Host struct {
 	compiler      string
 	compileTime   time.Duration
 	compileMemory uint64
-	inProcess     bool // for this package's tests: compiles here, whatever that takes
+	compiling     chan struct{} // held while a module is compiled: one at a time
+	inProcess     bool          // for this package's tests: compiles here, whatever that takes
+	loads         sync.WaitGroup
 
-	mu     sync.Mutex // held while one extension is loaded
+	mu     sync.Mutex
 	loaded []*Extension
 	closed bool
 }
 
 // Open makes a Host. Close it when its extensions' sessions are over.
 func Open(cfg Config) (*Host, error) {
-	h := &Host{kvDir: cfg.KVDir, cacheDir: cfg.CacheDir, compiler: cfg.Compiler, compileTime: limitCompileTime, compileMemory: limitCompileMemory}
+	h := &Host{kvDir: cfg.KVDir, cacheDir: cfg.CacheDir, compiler: cfg.Compiler, compileTime: limitCompileTime, compileMemory: limitCompileMemory, compiling: make(chan struct{}, 1)}
 	var err error
 	if h.cacheDir == "" {
 		h.temporary = true
@@ -97,13 +99,15 @@ func makePrivate(dir string) error {
 	return nil
 }
 
-// Close closes all extensions and frees what was compiled. Close their
-// sessions before.
+// Close waits for loads that are under way, closes all extensions and frees what
+// was compiled. Close their sessions before. Nothing can be loaded after it.
 func (h *Host) Close() error {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.closed = true
+	h.mu.Unlock()
+	h.loads.Wait()
 	loaded := h.loaded
-	h.loaded, h.closed = nil, true
+	h.loaded = nil
 	ctx := context.Background() // freeing memory is not cut short
 	var all []error
 	for _, e := range loaded {

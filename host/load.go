@@ -154,16 +154,28 @@ func (h *Host) load(ctx context.Context, wasm []byte, o Options) (*Extension, er
 		handling.Approve = e.Granted.Approve
 		manifest.Hooks[point] = handling
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
+	if !h.beginLoad() {
 		return nil, errors.New("the extension host is closed")
 	}
+	defer h.loads.Done()
 	if err := h.compile(ctx, e, rewritten); err != nil {
 		return nil, err
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.loaded = append(h.loaded, e)
 	return e, nil
+}
+
+// beginLoad counts a load that Close waits for. It reports whether the host is
+// still open.
+func (h *Host) beginLoad() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.loads.Add(1)
+	}
+	return !h.closed
 }
 
 // compile makes the runtime that this extension's instances share, and the
