@@ -242,7 +242,7 @@ func TestSlowCallsOfWASIEnd(t *testing.T) {
 	s := joinExtension(t, e, &journal{})
 	for tries := 3; ; tries-- { // a busy machine alone can make a call late
 		late := lateness(t, s)
-		if late <= 250*time.Millisecond {
+		if late <= 250*time.Millisecond*slowdown { // the host's own code is slower under the race detector
 			return
 		}
 		if tries == 0 {
