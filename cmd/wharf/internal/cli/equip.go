@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/spf13/pflag"
@@ -27,7 +28,8 @@ import (
 type extensionFlag struct {
 	path   string
 	grants []string
-	name   string // of the extension, once it is known
+	name   string         // of the extension, once it is known
+	asks   capability.Set // likewise
 }
 
 // addExtensionFlags adds --ext and --grant, of which the second belongs to the
@@ -205,9 +207,11 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 	e.closes = append(e.closes, func() { h.Close() })
 	e.vouch = cfg.vouch
 	named := map[string]bool{}
-	for i, flag := range flags {
-		flags[i].name = nameOf(flag.path)
-		named[flags[i].name] = true
+	for i := range flags {
+		if m := manifestOf(flags[i].path); m != nil {
+			flags[i].name, flags[i].asks = m.Name, m.Capabilities
+			named[m.Name] = true
+		}
 	}
 	for _, name := range cfg.order {
 		row := cfg.Extensions[name]
@@ -235,26 +239,39 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 		if err := e.join(ctx, h, flag.path, "", options, view); err != nil {
 			return usagef("--ext %s: %w", flag.path, err)
 		}
+		flag.tellGrants(view, cfg)
 	}
 	return nil
 }
 
-// nameOf returns the name that the manifest of a module gives it; empty if that
-// cannot be read, which is for whoever loads it to say.
-func nameOf(path string) string {
+// manifestOf returns the manifest of a module; nil if it cannot be read, which
+// is for whoever loads it to say.
+func manifestOf(path string) *host.Manifest {
 	wasm, err := readModule(path)
 	if err != nil {
-		return ""
+		return nil
 	}
 	text, err := host.ReadManifest(wasm)
 	if err != nil {
-		return ""
+		return nil
 	}
 	m, err := host.ParseManifest(text)
 	if err != nil {
-		return ""
+		return nil
 	}
-	return m.Name
+	return m
+}
+
+// tellGrants says what a user may have forgotten, or misspelt, of the grants.
+func (f extensionFlag) tellGrants(view *progress, cfg config) {
+	if len(f.grants) == 0 && cfg.Extensions[f.name].Grant == nil && !f.asks.Empty() {
+		view.notice("extension %q asks for what is not granted: wharf ext inspect %s shows it, and --grant grants it", f.name, f.path)
+	}
+	for _, key := range f.grants {
+		if slices.Contains(capability.Keys, key) && f.asks.Line(key) == "" {
+			view.notice("extension %q does not ask for %s, so --grant %s grants nothing", f.name, key, key)
+		}
+	}
 }
 
 // options are what --grant says, and what the configuration says of an extension
