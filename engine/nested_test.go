@@ -81,15 +81,7 @@ func TestNestedCallOutsideATurn(t *testing.T) {
 
 // idle is an engine that has run nothing yet.
 func idle(t *testing.T) *engine.Engine {
-	store, err := session.NewStore(t.TempDir(), "test", session.SyncNever)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := store.Create("/workspace", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = log.Close() })
+	_, log := createLog(t, nil)
 	e, err := engine.New(engine.Config{Provider: script.New(nil), Log: log, Model: "scripted"})
 	if err != nil {
 		t.Fatal(err)

@@ -133,12 +133,8 @@ func playCalls(t *testing.T, planned []plannedCall, parallel int, cancelAfter ti
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := session.NewStore(t.TempDir(), "test", session.SyncNever)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var order, results []string
-	log, err := store.Create("/workspace", func(r session.Record) {
+	_, log := createLog(t, func(r session.Record) {
 		switch e := r.Event.(type) {
 		case session.ToolCall:
 			order = append(order, string(e.CallID))
@@ -152,10 +148,6 @@ func playCalls(t *testing.T, planned []plannedCall, parallel int, cancelAfter ti
 			}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
 	tools := &tool.Registry{}
 	if err := tools.Add(h); err != nil {
 		t.Fatal(err)
@@ -301,15 +293,7 @@ func TestHammerNestedCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store, err := session.NewStore(t.TempDir(), "test", session.SyncNever)
-		if err != nil {
-			t.Fatal(err)
-		}
-		log, err := store.Create("/workspace", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer log.Close()
+		_, log := createLog(t, nil)
 		policy, err := permission.New(permission.WorkspaceWrite, permission.ApproveNever)
 		if err != nil {
 			t.Fatal(err)

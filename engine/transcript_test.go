@@ -207,15 +207,7 @@ func play(t *testing.T, archive *txtar.Archive) string {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	store, err := session.NewStore(t.TempDir(), "test", session.SyncNever)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := store.Create("/workspace", func(r session.Record) { out.WriteString(show(t, r)) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
+	store, log := createLog(t, func(r session.Record) { out.WriteString(show(t, r)) })
 	policy, err := permission.New(config.Profile, config.Approve)
 	if err != nil {
 		t.Fatal(err)
@@ -257,6 +249,21 @@ func play(t *testing.T, archive *txtar.Archive) string {
 	}
 	checkLog(t, store, log.ID())
 	return out.String()
+}
+
+// createLog begins the log of a session in a store of its own.
+func createLog(t *testing.T, observe func(session.Record)) (*session.Store, *session.Log) {
+	t.Helper()
+	store, err := session.NewStore(t.TempDir(), "test", session.SyncNever)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := store.Create("/workspace", observe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	return store, log
 }
 
 // checkLog is what must hold of every log, whatever happened.

@@ -1,8 +1,8 @@
-// Package host runs extensions: .wasm guests that speak ABI 1.
+// Package host runs extensions: .wasm guests that speak ABI 1, or Extism's.
 //
 // A [Host] loads a file into an [Extension]: it reads the manifest, refuses
-// whatever does not fit the ABI, and compiles the module once, into a cache on
-// disk. An extension joins a session as a [Session], which is the session's
+// whatever does not fit the ABI, rewrites the module so that it can be stopped,
+// and has it compiled once, into a cache on disk. An extension joins a session as a [Session], which is the session's
 // hook and gives its tools; the engine knows neither this package nor Wasm.
 //
 // A guest is not trusted. It runs in an [instance] of its own for each

@@ -28,8 +28,10 @@ import (
 type extensionFlag struct {
 	path   string
 	grants []string
-	name   string         // of the extension, once it is known
-	asks   capability.Set // likewise
+
+	wasm []byte         // once it was read
+	name string         // of the extension, if its manifest can be read
+	asks capability.Set // likewise
 }
 
 // addExtensionFlags adds --ext and --grant, of which the second belongs to the
@@ -208,10 +210,8 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 	e.vouch = cfg.vouch
 	named := map[string]bool{}
 	for i := range flags {
-		if m := manifestOf(flags[i].path); m != nil {
-			flags[i].name, flags[i].asks = m.Name, m.Capabilities
-			named[m.Name] = true
-		}
+		flags[i].read()
+		named[flags[i].name] = true
 	}
 	for _, name := range cfg.order {
 		row := cfg.Extensions[name]
@@ -222,7 +222,10 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 		if err != nil {
 			return usagef("extensions.%s.grant: %w", name, err)
 		}
-		err = e.join(ctx, h, row.Path, name, host.Options{Grant: grant, Config: row.Config}, view)
+		ext, err := loadExtension(ctx, h, row.Path, host.Options{Grant: grant, Config: row.Config})
+		if err == nil {
+			err = e.join(ctx, ext, row.Path, name, view)
+		}
 		if err == nil {
 			continue
 		}
@@ -236,7 +239,11 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 		if err != nil {
 			return err
 		}
-		if err := e.join(ctx, h, flag.path, "", options, view); err != nil {
+		ext, err := flag.load(ctx, h, options)
+		if err == nil {
+			err = e.join(ctx, ext, flag.path, "", view)
+		}
+		if err != nil {
 			return usagef("--ext %s: %w", flag.path, err)
 		}
 		flag.tellGrants(view, cfg)
@@ -244,22 +251,29 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 	return nil
 }
 
-// manifestOf returns the manifest of a module; nil if it cannot be read, which
-// is for whoever loads it to say.
-func manifestOf(path string) *host.Manifest {
-	wasm, err := readModule(path)
+// read reads the module and what its manifest says. What of that cannot be read
+// is for load to say.
+func (f *extensionFlag) read() {
+	wasm, err := readModule(f.path)
 	if err != nil {
-		return nil
+		return
 	}
+	f.wasm = wasm
 	text, err := host.ReadManifest(wasm)
 	if err != nil {
-		return nil
+		return
 	}
-	m, err := host.ParseManifest(text)
-	if err != nil {
-		return nil
+	if m, err := host.ParseManifest(text); err == nil {
+		f.name, f.asks = m.Name, m.Capabilities
 	}
-	return m
+}
+
+// load loads what was read.
+func (f extensionFlag) load(ctx context.Context, h *host.Host, o host.Options) (*host.Extension, error) {
+	if f.wasm == nil {
+		return loadExtension(ctx, h, f.path, o)
+	}
+	return h.LoadBytes(ctx, filepath.Base(f.path), f.wasm, o)
 }
 
 // tellGrants says what a user may have forgotten, or misspelt, of the grants.
@@ -315,13 +329,9 @@ func orNone(grant any) any {
 	return grant
 }
 
-// join loads one extension and takes it into the session. name is what the
-// configuration calls it, if it does.
-func (e *equipment) join(ctx context.Context, h *host.Host, path, name string, options host.Options, view *progress) error {
-	ext, err := loadExtension(ctx, h, path, options)
-	if err != nil {
-		return err
-	}
+// join takes an extension into the session. name is what the configuration calls
+// it, if it does.
+func (e *equipment) join(ctx context.Context, ext *host.Extension, path, name string, view *progress) error {
 	m := ext.Manifest
 	refuse := func(format string, args ...any) error {
 		return &host.LoadError{Name: m.Name, Manifest: m, Err: fmt.Errorf(format, args...)}
