@@ -36,7 +36,7 @@ type schedule struct {
 	committed int        // the slots before this one have their results in the log
 	active    int        // bodies that run
 	ended     chan *slot // whose body has ended
-	stop      error      // why no more calls are started
+	stopped   error      // why no more calls are started; nil: they are
 }
 
 // runCalls takes a reply with calls into the log and runs them. Each call gets
@@ -48,7 +48,7 @@ func (t *turn) runCalls(ctx context.Context, reply session.AssistantMessage) err
 		return err
 	}
 	blocked, stop := t.hooks.BeforeExecuteTools(inSerial(ctx), t.at(), asCalls(reply.Calls))
-	s := &schedule{turn: t, ended: make(chan *slot), stop: stop}
+	s := &schedule{turn: t, ended: make(chan *slot), stopped: stop}
 	for _, call := range reply.Calls {
 		s.slots = append(s.slots, &slot{call: call})
 	}
@@ -63,7 +63,7 @@ func (t *turn) runCalls(ctx context.Context, reply session.AssistantMessage) err
 			s.active--
 		}
 	}
-	return s.stop
+	return s.stopped
 }
 
 // commit takes the results into the log that are next in the model's order.
@@ -110,7 +110,7 @@ func (s *schedule) begin(ctx context.Context, x *slot, blocked string) {
 	x.begun = event.Seq
 	inner, refusal := ctx, ""
 	switch {
-	case s.stop != nil:
+	case s.stopped != nil:
 		x.result = tool.Result{Content: "the turn ended before the call was started", IsError: true, Code: tool.AbortedBeforeDispatch}
 	case blocked != "":
 		x.result = s.deny("", x.call, blocked)
@@ -136,8 +136,8 @@ func (s *schedule) begin(ctx context.Context, x *slot, blocked string) {
 // fail keeps the first reason for which no more calls are started, and what else
 // goes wrong from then on.
 func (s *schedule) fail(err error) {
-	if err != nil && !errors.Is(s.stop, err) {
-		s.stop = errors.Join(s.stop, err)
+	if err != nil && !errors.Is(s.stopped, err) {
+		s.stopped = errors.Join(s.stopped, err)
 	}
 }
 
