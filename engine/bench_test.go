@@ -133,7 +133,7 @@ func newWork(b *testing.B, replies []script.Reply, hooks []hook.Hook) work {
 }
 
 func (w work) turn() {
-	if r := w.engine.Run(w.b.Context(), "make the tests pass"); r.Reason != session.Completed {
+	if r := w.engine.Turn(w.b.Context(), engine.Input{Text: "make the tests pass"}); r.Reason != session.Completed {
 		w.b.Fatalf("the turn ended with %s: %v", r.Reason, r.Err)
 	}
 }

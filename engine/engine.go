@@ -1,8 +1,9 @@
 // Package engine runs the loop around a language model: it asks the model,
 // runs the tools that the model calls, and writes down what happened.
 //
-// An [Engine] belongs to one session and runs one turn at a time
-// ([Engine.Run]). Its three laws: what the model sees is in the log; the
+// An [Engine] belongs to one session and runs one turn at a time: [Engine.Turn]
+// returns how it ended, [Engine.Run] also what happens on the way. It has no global
+// state: a process may hold thousands. Its three laws: what the model sees is in the log; the
 // intent is written before the effect and the result after it; every call
 // passes permission, whatever hooks say. The loop itself is turn.go.
 package engine
@@ -26,7 +27,7 @@ type Config struct {
 	Log         *session.Log    // required; stays the caller's to close
 	Tools       *tool.Registry  // nil: no tools
 	Policy      Policy          // nil denies every tool call
-	Hooks       []hook.Hook     // in the order in which they are asked
+	Hooks       []hook.Hook     // in the order in which they are asked; of Go functions: [hook.Funcs]
 	Model       string          // by the provider's name for it
 	System      string          // the system text
 	Parameters  json.RawMessage // of the request: a JSON object, or nil
@@ -109,19 +110,27 @@ func (e *Engine) at() hook.At {
 	return hook.At{Session: string(e.cfg.Log.ID()), Turn: e.cfg.Log.Turns()}
 }
 
-// Run runs one turn: prompt in, final answer out. However the turn ends, the
-// log says how, unless the log itself is what failed. When ctx ends, Run stops
-// what it started, waits for that and returns with reason cancelled.
-func (e *Engine) Run(ctx context.Context, prompt string) Result {
+// Turn runs one turn to its end: input in, final answer out. However the turn ends,
+// the log says how, unless the log itself is what failed. When ctx ends, Turn stops
+// what it started, waits for that and returns with reason cancelled. [Engine.Run] is
+// the same for those who want to follow the turn.
+func (e *Engine) Turn(ctx context.Context, in Input) Result {
+	return e.runTurn(ctx, in, func(Event) {})
+}
+
+func (e *Engine) runTurn(ctx context.Context, in Input, show func(Event)) Result {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	t := &turn{Engine: e, number: e.cfg.Log.Turns() + 1, stop: stop, contexts: e.carried, serial: make(chan struct{}, 1)}
+	t := &turn{
+		Engine: e, number: e.cfg.Log.Turns() + 1, stop: stop, show: show, hooks: e.hooks.With(in.Hooks),
+		contexts: e.carried, serial: make(chan struct{}, 1),
+	}
 	e.carried = nil
 	e.running.Store(t)
 	defer e.running.Store(nil)
-	err := e.record(session.TurnStarted{Turn: t.number, Origin: "user"})
+	err := e.record(session.TurnStarted{Turn: t.number, Origin: cmp.Or(in.Origin, "user")})
 	if err == nil {
-		err = t.loop(inner, prompt)
+		err = t.loop(inner, in)
 	}
 	return t.end(ctx, err)
 }

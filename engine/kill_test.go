@@ -86,7 +86,7 @@ func TestKillChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := e.Run(t.Context(), "go"); r.Reason != session.Completed {
+	if r := e.Turn(t.Context(), engine.Input{Text: "go"}); r.Reason != session.Completed {
 		t.Fatalf("the turn ended as %s: %v", r.Reason, r.Err)
 	}
 	log.Close()
@@ -131,7 +131,7 @@ func afterKill(t *testing.T, dir string, last int64) {
 	if err != nil {
 		t.Fatalf("kill after event %d: %v", last, err)
 	}
-	if r := e.Run(t.Context(), "go on"); r.Reason != session.Completed || r.Text != "went on" {
+	if r := e.Turn(t.Context(), engine.Input{Text: "go on"}); r.Reason != session.Completed || r.Text != "went on" {
 		t.Errorf("kill after event %d: the next turn ended as %s: %v", last, r.Reason, r.Err)
 	}
 	if err := log.Close(); err != nil {

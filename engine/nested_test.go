@@ -189,7 +189,7 @@ func TestComplete(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result := e.Run(t.Context(), "hello")
+			result := e.Turn(t.Context(), engine.Input{Text: "hello"})
 			if got := events["extension.asked"]; got != tt.asked {
 				t.Errorf("asked\n%s\nwant\n%s", got, tt.asked)
 			}

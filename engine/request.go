@@ -136,8 +136,12 @@ func (t *turn) receive(ctx context.Context, req provider.Request) (session.Assis
 	return reply, nil
 }
 
-// stream shows hooks what arrives.
+// stream shows what arrives: to whoever follows the turn, unless the text has yet to
+// pass finalize_content, and to hooks.
 func (t *turn) stream(ctx context.Context, delta provider.Delta) error {
+	if delta.Text+delta.Reasoning != "" && !t.hooks.Has(hook.FinalizeContent) {
+		t.show(Event{Text: delta.Text, Reasoning: delta.Reasoning})
+	}
 	if delta.Reasoning != "" {
 		if err := t.hooks.EmitReasoning(ctx, delta.Reasoning); err != nil {
 			return err

@@ -168,7 +168,7 @@ func playCalls(t *testing.T, planned []plannedCall, parallel int, cancelAfter ti
 		ctx, cancel = context.WithTimeoutCause(ctx, cancelAfter, errors.New("enough"))
 		defer cancel()
 	}
-	result := e.Run(ctx, "go")
+	result := e.Turn(ctx, engine.Input{Text: "go"})
 	if cancelAfter == 0 && result.Reason != session.Completed {
 		problems = append(problems, fmt.Sprintf("it ended as %s: %v", result.Reason, result.Err))
 	}
@@ -303,7 +303,7 @@ func TestHammerNestedCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if result := e.Run(t.Context(), "go"); result.Reason != session.Completed {
+		if result := e.Turn(t.Context(), engine.Input{Text: "go"}); result.Reason != session.Completed {
 			t.Errorf("%+v", result)
 		}
 		if watch.problem.Load() {

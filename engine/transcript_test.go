@@ -236,7 +236,7 @@ func play(t *testing.T, archive *txtar.Archive) string {
 		config.Prompts = nil
 	}
 	for _, prompt := range config.Prompts {
-		result := e.Run(ctx, prompt)
+		result := e.Turn(ctx, engine.Input{Text: prompt})
 		fmt.Fprintf(&out, "= %s %q, %d denied, error: %v\n", result.Reason, result.Text, len(result.Denials), result.Err)
 	}
 	if err := e.End(ctx, "exit"); err != nil {

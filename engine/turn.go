@@ -13,6 +13,7 @@ import (
 // turn is one turn under way: an Engine's configuration, and how far it has come.
 type turn struct {
 	*Engine
+	hooks      *hook.Chain // the session's, and this turn's own
 	number     int
 	step       int
 	empty      int    // replies in a row that held neither text nor calls
@@ -23,13 +24,14 @@ type turn struct {
 	done       []hook.Done // the step's calls
 	denials    []Denial
 	stop       context.CancelCauseFunc // ends the turn from within what it called
+	show       func(Event)             // shows a piece of a reply to whoever follows the turn
 	serial     chan struct{}           // held by whoever is in the serial part: see schedule.go
 }
 
 // loop runs the turn up to its final text. nil means that it completed; an
 // error carries the reason for which it did not (see reasonOf).
-func (t *turn) loop(ctx context.Context, prompt string) error {
-	if err := t.submit(ctx, prompt); err != nil {
+func (t *turn) loop(ctx context.Context, in Input) error {
+	if err := t.submit(ctx, in); err != nil {
 		return err
 	}
 	for t.step < t.cfg.MaxSteps {
@@ -61,9 +63,9 @@ func (t *turn) loop(ctx context.Context, prompt string) error {
 	return &endError{session.MaxSteps, fmt.Errorf("the turn took all of its %d steps: raise --max-steps, or resume the session to go on", t.cfg.MaxSteps)}
 }
 
-// submit takes the prompt into the log, as hooks leave it.
-func (t *turn) submit(ctx context.Context, prompt string) error {
-	s, err := t.hooks.UserPromptSubmit(ctx, t.at(), prompt)
+// submit takes the input into the log, as hooks leave it.
+func (t *turn) submit(ctx context.Context, in Input) error {
+	s, err := t.hooks.UserPromptSubmit(ctx, t.at(), in.Text)
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func streamTurn(b *testing.B, model engine.Provider, hooks []hook.Hook) func() {
 		b.Fatal(err)
 	}
 	return func() {
-		if r := e.Run(b.Context(), "count"); r.Reason != session.Completed || len(r.Text) != deltas*len("word ") {
+		if r := e.Turn(b.Context(), engine.Input{Text: "count"}); r.Reason != session.Completed || len(r.Text) != deltas*len("word ") {
 			b.Fatalf("the turn ended with %s and %d bytes: %v", r.Reason, len(r.Text), r.Err)
 		}
 	}

@@ -45,16 +45,28 @@ type member struct {
 // NewChain returns the chain of a session's hooks. record writes an event to
 // the session's log; its error ends what the chain was asked for.
 func NewChain(hooks []Hook, record func(session.Event) error) *Chain {
-	c := &Chain{points: map[Point][]*link{}, record: record}
+	return (&Chain{record: record}).With(hooks)
+}
+
+// With returns the chain with more hooks at its end. How the hooks that are in c
+// already have fared counts for both.
+func (c *Chain) With(hooks []Hook) *Chain {
+	if len(hooks) == 0 && c.points != nil {
+		return c
+	}
+	longer := &Chain{points: map[Point][]*link{}, record: c.record, except: c.except}
+	for p, links := range c.points {
+		longer.points[p] = slices.Clip(links)
+	}
 	for _, h := range hooks {
 		m := &member{hook: h}
 		for _, info := range Points {
 			if handling, ok := h.Handles(info.Point); ok {
-				c.points[info.Point] = append(c.points[info.Point], &link{m, info, handling})
+				longer.points[info.Point] = append(longer.points[info.Point], &link{m, info, handling})
 			}
 		}
 	}
-	return c
+	return longer
 }
 
 // Except returns the same chain, but the hook of that name is not asked.

@@ -44,6 +44,7 @@ type Log struct {
 	history  History
 	state    state
 	observe  func(Record)
+	watchers []*func(Record)
 	forcing  *time.Timer // SyncBatch: pending, or nil
 	failed   error       // what made the log unusable
 	repaired []string
@@ -144,7 +145,23 @@ func (l *Log) appendLocked(e Event) (Record, error) {
 	if l.observe != nil {
 		l.observe(r)
 	}
+	for _, watch := range l.watchers {
+		(*watch)(r)
+	}
 	return r, nil
+}
+
+// Watch has f called with each record once it is written, in order, until stop is
+// called. f must not use the log, and must not wait.
+func (l *Log) Watch(f func(Record)) (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watchers = append(l.watchers, &f)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.watchers = slices.DeleteFunc(l.watchers, func(w *func(Record)) bool { return w == &f })
+	}
 }
 
 // writeLocked hands line to the operating system, whole or not at all. A log

@@ -151,7 +151,7 @@ func (p *parts) turn(ctx context.Context, source, prompt string) engine.Result {
 	if err := p.engine.Start(ctx, source); err != nil {
 		return engine.Result{Reason: session.HookError, Err: err}
 	}
-	result := p.engine.Run(ctx, prompt)
+	result := p.engine.Turn(ctx, engine.Input{Text: prompt})
 	if err := p.engine.End(ctx, "exit"); err != nil && result.Err == nil {
 		result.Reason, result.Err = session.HookError, err
 	}
