@@ -198,7 +198,8 @@ func (t *turn) review(ctx context.Context, j *judged, result tool.Result, failed
 		return tool.Result{Content: reviewed.Blocked, IsError: true, Code: tool.Denied}, nil
 	}
 	if reviewed.Result.Content != result.Content {
-		result.Content, result.Structured = reviewed.Result.Content, "" // what was replaced is not to be had another way
+		// What was replaced is not to be had another way.
+		result.Content, result.Structured, result.Images = reviewed.Result.Content, "", nil
 	}
 	return result, nil
 }

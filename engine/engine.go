@@ -31,6 +31,7 @@ type Config struct {
 	Model       string          // by the provider's name for it
 	System      string          // the system text
 	Parameters  json.RawMessage // of the request: a JSON object, or nil
+	Options     session.Options // of the request, by Wharf's own names; a ToolChoice other than none is for a turn's first request
 	MaxSteps    int             // model requests in one turn; 0 means 40
 	Parallel    int             // calls of one reply that run side by side at most; 0 means 8
 	ToolTimeout time.Duration   // for a call of a tool that names none; 0 means 2 minutes
@@ -60,7 +61,7 @@ func New(cfg Config) (*Engine, error) {
 	cfg.Parallel = cmp.Or(cfg.Parallel, 8)
 	cfg.ToolTimeout = cmp.Or(cfg.ToolTimeout, 2*time.Minute)
 	e := &Engine{cfg: cfg, header: session.Header{
-		System: cfg.System, Tools: cfg.Tools.Specs(), Model: cfg.Model, Parameters: cfg.Parameters,
+		System: cfg.System, Tools: cfg.Tools.Specs(), Model: cfg.Model, Parameters: cfg.Parameters, Options: cfg.Options,
 	}}
 	e.hooks = hook.NewChain(cfg.Hooks, e.record)
 	return e, nil

@@ -46,6 +46,9 @@ func (t *turn) plan(ctx context.Context) (session.Header, *hook.Response, error)
 	if t.empty > maxEmpty {
 		header.Tools = nil
 	}
+	if t.step > 1 && header.ToolChoice != "none" {
+		header.ToolChoice = "" // else the model could never come to an answer
+	}
 	if !t.hooks.Has(hook.BeforeRequest) {
 		return header, nil, nil
 	}
@@ -123,6 +126,9 @@ func (t *turn) receive(ctx context.Context, req provider.Request) (session.Assis
 		if delta.Finish != "" {
 			reply.FinishReason = delta.Finish
 		}
+		if delta.Extra != nil {
+			reply.Extra = delta.Extra
+		}
 		if err = t.stream(ctx, delta); err != nil {
 			break
 		}
@@ -157,7 +163,7 @@ func (t *turn) keepPrefix(reply session.AssistantMessage) error {
 	if reply.Text == "" || t.hooks.Has(hook.FinalizeContent) {
 		return nil
 	}
-	reply.Calls, reply.Interrupted = nil, true
+	reply.Calls, reply.Extra, reply.Interrupted = nil, nil, true
 	return t.record(reply)
 }
 

@@ -80,6 +80,7 @@ func (s *schedule) commit(ctx context.Context) {
 		s.fail(s.record(session.ToolResult{
 			CallID: x.call.ID, CallSeq: x.begun, Content: strings.ToValidUTF8(x.result.Content, "�"),
 			IsError: x.result.IsError, Code: string(x.result.Code), DurationMS: x.finished.Sub(x.start).Milliseconds(),
+			Images: x.result.Images,
 		}))
 	}
 }

@@ -7,7 +7,10 @@
 package provider
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/wharf-agent/wharf/engine/session"
@@ -19,13 +22,35 @@ type Request struct {
 	Messages []session.Message
 }
 
+// HasImages reports whether the request shows the model an image.
+func (r Request) HasImages() bool {
+	return slices.ContainsFunc(r.Messages, func(m session.Message) bool { return len(m.Images) > 0 })
+}
+
+// WithoutImages returns the request for a model that cannot see: a line of text
+// stands for each message's images. r stays as it is.
+func (r Request) WithoutImages() Request {
+	r.Messages = slices.Clone(r.Messages)
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		if n := len(m.Images); n > 0 {
+			m.Content = strings.TrimLeft(fmt.Sprintf("%s\n[%d image(s) left out: this model cannot see them]", m.Content, n), "\n")
+			m.Images = nil
+		}
+	}
+	return r
+}
+
 // Delta is one increment of a reply. Any of its fields may be zero.
 type Delta struct {
 	Text      string         // more of the answer; whole UTF-8 characters
 	Reasoning string         // more of the thinking, which is no part of the answer
 	Call      *session.Call  // one complete tool call, in the model's order; its ID may be empty
 	Usage     *session.Usage // the request's totals so far; the last one counts
-	Finish    string         // why the reply is over, in the server's own word
+	Finish    string         // why the reply is over: stop, tool_calls, length, content_filter, or the server's own word
+
+	Extra        json.RawMessage // what belongs to the reply as a whole: see [session.AssistantMessage]; the last one counts
+	ProviderTool json.RawMessage // an event of a tool that the server runs itself, as it came
 }
 
 // Class sorts failures by what can be done about them.
@@ -37,7 +62,9 @@ const (
 	Timeout     Class = "timeout"     // nothing came for too long
 	Auth        Class = "auth"        // the key is missing or was refused
 	Invalid     Class = "invalid"     // the server does not take the request
-	RateLimit   Class = "rate_limit"  // too many requests, or a used-up quota
+	Images      Class = "images"      // the server does not take the request's images: see [Request.WithoutImages]
+	RateLimit   Class = "rate_limit"  // too many requests: wait and ask again
+	Quota       Class = "quota"       // used up, or not paid for: asking again does not help before RetryAfter, if that is known
 	Server      Class = "server"      // the server's own fault
 	Malformed   Class = "malformed"   // an answer that is none
 	Script      Class = "script"      // a scripted reply's expectation was not met, or replies ran out

@@ -96,6 +96,15 @@ type Header struct {
 	Tools      []Tool          `json:"tools"`
 	Model      string          `json:"model"`
 	Parameters json.RawMessage `json:"parameters,omitempty"` // a JSON object, or absent
+	Options
+}
+
+// Options are what can be asked of every model, whatever its API calls it. The
+// zero value asks for nothing.
+type Options struct {
+	ToolChoice   string          `json:"tool_choice,omitempty"`   // auto, none, required, or the name of the tool to call; "" is the API's default
+	SingleCalls  bool            `json:"single_calls,omitempty"`  // at most one call a reply
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"` // a JSON Schema that the answer must meet
 }
 
 // Tool is a tool as the model is told of it.
@@ -127,6 +136,11 @@ type AssistantMessage struct {
 	Usage        Usage  `json:"usage"`
 	FinishReason string `json:"finish_reason"`         // in the server's own word
 	Interrupted  bool   `json:"interrupted,omitempty"` // only what came before the reply broke off
+
+	// Extra is an object of what the server attached to the reply as a whole, such as
+	// signed reasoning, by the API that it belongs to. It goes back unchanged, and
+	// to that API alone.
+	Extra json.RawMessage `json:"extra,omitempty"`
 }
 
 // Call is a tool call as the model made it.
@@ -160,6 +174,14 @@ type UserMessage struct {
 	Content  string `json:"content"`
 	Origin   string `json:"origin"`             // user, hook or engine
 	Delivery string `json:"delivery,omitempty"` // turn: opens it; step: before the next request
+
+	Images []Image `json:"images,omitempty"` // shown after the text
+}
+
+// Image is a picture that a model is shown.
+type Image struct {
+	MediaType string `json:"media_type"` // such as image/png
+	Data      []byte `json:"data"`       // in base64 as JSON
 }
 
 // ToolCall says that a call is being judged and, if allowed, run.
@@ -178,6 +200,8 @@ type ToolResult struct {
 	IsError    bool   `json:"is_error,omitempty"`
 	Code       string `json:"code,omitempty"` // why, in one word: see package tool
 	DurationMS int64  `json:"duration_ms"`
+
+	Images []Image `json:"images,omitempty"` // shown after the content
 }
 
 // HookVerdict is an extension's answer at a hook point.

@@ -3,6 +3,7 @@ package session
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"hash"
 	"strings"
 )
@@ -15,6 +16,9 @@ type Message struct {
 	Calls     []Call `json:"calls,omitempty"`     // of an assistant message
 	CallID    CallID `json:"call_id,omitempty"`   // of a tool message: the call that it answers
 	IsError   bool   `json:"is_error,omitempty"`  // of a tool message
+
+	Images []Image         `json:"images,omitempty"` // of a user or a tool message
+	Extra  json.RawMessage `json:"extra,omitempty"`  // of an assistant message: see [AssistantMessage]
 }
 
 // Role says who speaks in a [Message]. The system text is no message; it
@@ -47,13 +51,13 @@ func (h *History) Add(e Event) {
 	case Header:
 		h.header = e
 	case UserMessage:
-		h.add(Message{Role: User, Content: e.Content})
+		h.add(Message{Role: User, Content: e.Content, Images: e.Images})
 	case AssistantMessage:
 		if strings.TrimSpace(e.Text) != "" || len(e.Calls) > 0 { // servers refuse an empty message
-			h.add(Message{Role: Assistant, Content: e.Text, Reasoning: e.Reasoning, Calls: e.Calls})
+			h.add(Message{Role: Assistant, Content: e.Text, Reasoning: e.Reasoning, Calls: e.Calls, Extra: e.Extra})
 		}
 	case ToolResult:
-		h.add(Message{Role: ToolRole, Content: e.Content, CallID: e.CallID, IsError: e.IsError})
+		h.add(Message{Role: ToolRole, Content: e.Content, CallID: e.CallID, IsError: e.IsError, Images: e.Images})
 	}
 }
 

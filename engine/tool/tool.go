@@ -56,6 +56,8 @@ type Result struct {
 	IsError    bool
 	Code       Code   // set only where one of the codes applies
 	Structured string // the same as JSON, for a program that asks, if the tool has it; a model never sees it
+
+	Images []session.Image // shown after the content, where the model can see
 }
 
 // Code names the kind of an error result.

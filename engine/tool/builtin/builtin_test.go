@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -266,7 +267,7 @@ func TestExec(t *testing.T) {
 	b.want("exec", args{"command": "true", "dir": "/"}, `error: run command: folder "/" lies outside the workspace "`+b.dir+`"`)
 	target, _ := b.tools.Lookup("exec")
 	apart, err := target.Run(t.Context(), tool.Call{Name: "exec", Arguments: json.RawMessage(`{"command":"echo err >&2; printf out; exit 3"}`), Program: true})
-	if want := (tool.Result{Content: "out\nerr\n" + end(3), IsError: true, Structured: `{"exit":3,"stdout":"out","stderr":"err\n"}`}); apart != want || err != nil {
+	if want := (tool.Result{Content: "out\nerr\n" + end(3), IsError: true, Structured: `{"exit":3,"stdout":"out","stderr":"err\n"}`}); !reflect.DeepEqual(apart, want) || err != nil {
 		t.Errorf("for a program: %+v, %v\nwant %+v", apart, err, want)
 	}
 	got := b.call("exec", args{"command": "i=0; while [ $i -lt 20000 ]; do echo 0123456789$i; i=$((i+1)); done"})
