@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -245,12 +246,12 @@ func TestCountWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := s.Tools()[0].Run(t.Context(), tool.Call{Name: "count_words", Arguments: arguments})
-		if err != nil || got != (tool.Result{Content: tt.want}) {
+		if err != nil || !reflect.DeepEqual(got, tool.Result{Content: tt.want}) {
 			t.Errorf("count_words(%.30q) = %+v, %v; want %s", tt.text, got, err, tt.want)
 		}
 	}
 	got, err := s.Tools()[0].Run(t.Context(), tool.Call{Name: "count_words", Arguments: []byte(`{"text":3}`)})
-	if err != nil || got != (tool.Result{Content: "count_words needs a text", IsError: true}) {
+	if err != nil || !reflect.DeepEqual(got, tool.Result{Content: "count_words needs a text", IsError: true}) {
 		t.Errorf("without a text: %+v, %v", got, err)
 	}
 }

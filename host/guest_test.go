@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -391,7 +392,7 @@ func TestTools(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := run(tt.tool, tt.do)
-			if err != nil || got != tt.want {
+			if err != nil || !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("Run = %+v, %v\nwant  %+v", got, err, tt.want)
 			}
 		})
@@ -436,7 +437,7 @@ func TestParseResult(t *testing.T) {
 			if err != nil {
 				text = err.Error()
 			}
-			if got != tt.want || text != tt.err {
+			if !reflect.DeepEqual(got, tt.want) || text != tt.err {
 				t.Errorf("parseResult(%s) = %+v, %q\nwant %+v, %q", tt.answer, got, text, tt.want, tt.err)
 			}
 		})
