@@ -118,6 +118,9 @@ func decodeOwn(line []byte) (r Record, ok bool) {
 func decodeAny(line []byte) (Record, error) {
 	var env envelope
 	if err := json.Unmarshal(line, &env); err != nil {
+		if bytes.IndexByte(line, 0) >= 0 {
+			return Record{}, fmt.Errorf("%w: it holds NUL bytes, as a power cut leaves them", ErrCorrupt)
+		}
 		return Record{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	if env.V != Version {
@@ -175,6 +178,8 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"extension.asked":       decodeAs[ExtensionAsked],
 	"extension.answered":    decodeAs[ExtensionAnswered],
 	"extension.quarantined": decodeAs[ExtensionQuarantined],
+	"subagent.started":      decodeAs[SubagentStarted],
+	"subagent.ended":        decodeAs[SubagentEnded],
 }
 
 func decodeAs[E Event](data json.RawMessage) (Event, error) {

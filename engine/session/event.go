@@ -30,6 +30,7 @@ type Started struct {
 	Cwd        string   `json:"cwd"`                   // the workspace, absolute
 	Parent     ID       `json:"parent,omitempty"`      // the session that this one is a subagent of
 	ForkedFrom ID       `json:"forked_from,omitempty"` // the session whose prefix this one copies
+	ForkedAt   int      `json:"forked_at,omitempty"`   // the turn that the copied prefix ends with
 	Versions   Versions `json:"versions"`
 }
 
@@ -292,6 +293,23 @@ type ExtensionQuarantined struct {
 	Reason    string `json:"reason"`
 }
 
+// SubagentStarted says that a subagent begins to work, in a session of its own.
+type SubagentStarted struct {
+	Session ID     `json:"session"`           // its parent is this session
+	CallID  CallID `json:"call_id,omitempty"` // of the call that asked for it
+	Task    string `json:"task"`
+}
+
+// SubagentEnded says that a subagent's work is over. What it answered is the
+// result of the call that asked for it.
+type SubagentEnded struct {
+	Session ID     `json:"session"`
+	Reason  Reason `json:"reason"`
+	Usage   Usage  `json:"usage"`
+	Steps   int    `json:"steps"`
+	Error   string `json:"error,omitempty"`
+}
+
 // Unknown is an event of a type that this version does not know and that its
 // writer marked as ignorable.
 type Unknown struct {
@@ -325,4 +343,6 @@ func (ExtensionEmitted) kind() string     { return "extension.emitted" }
 func (ExtensionAsked) kind() string       { return "extension.asked" }
 func (ExtensionAnswered) kind() string    { return "extension.answered" }
 func (ExtensionQuarantined) kind() string { return "extension.quarantined" }
+func (SubagentStarted) kind() string      { return "subagent.started" }
+func (SubagentEnded) kind() string        { return "subagent.ended" }
 func (u Unknown) kind() string            { return u.Type }

@@ -3,8 +3,10 @@ package session
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -38,9 +40,11 @@ type Log struct {
 	lock *os.File
 
 	mu       sync.Mutex
-	file     *os.File
-	size     int64 // of what was written whole
-	seq      int64 // of the next event
+	file     file
+	fresh    bool   // the names that lead to the log have yet to be forced to the disk
+	first    Record // session.started
+	size     int64  // of what was written whole
+	seq      int64  // of the next event
 	history  History
 	state    state
 	observe  func(Record)
@@ -48,6 +52,13 @@ type Log struct {
 	forcing  *time.Timer // SyncBatch: pending, or nil
 	failed   error       // what made the log unusable
 	repaired []string
+}
+
+// file is what a log needs of its file, once it has been read.
+type file interface {
+	io.WriteCloser
+	Truncate(size int64) error
+	Sync() error
 }
 
 // ID returns the session's name.
@@ -197,9 +208,24 @@ func (l *Log) forceLaterLocked() {
 }
 
 func (l *Log) forceLocked() {
-	if err := l.file.Sync(); err != nil {
+	err := l.file.Sync()
+	if err == nil && l.fresh {
+		folder := filepath.Dir(l.path)
+		err = errors.Join(syncFolder(folder), syncFolder(filepath.Dir(folder)))
+		l.fresh = false
+	}
+	if err != nil {
 		l.failed = fmt.Errorf("force the session's log to the disk: %w", err)
 	}
+}
+
+// syncFolder forces the names in a folder to the disk.
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // Flush returns nil if all that was appended is as durable as the log's Sync

@@ -1,6 +1,9 @@
 package session
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // state is how far a log has come: what is open and which calls still lack a
 // result. [Verify] refuses what it refuses; [Repair] closes what it has open.
@@ -9,6 +12,7 @@ type state struct {
 	step        int // the open step, or 0
 	steps       int // steps so far in the open turn
 	pending     []pendingCall
+	children    []ID             // subagents that work
 	extensions  map[string]bool  // those that had a part
 	tokens      map[string]int64 // of models, spent or reserved, by extension
 	reserved    map[CallID]int64 // of them, for requests that wait for their answers
@@ -52,6 +56,10 @@ func (s *state) add(r Record) error {
 		return s.startCall(r.Seq, e)
 	case ToolResult:
 		return s.endCall(e)
+	case SubagentStarted:
+		return s.startChild(e)
+	case SubagentEnded:
+		return s.endChild(e)
 	case HookVerdict:
 		s.met(e.Extension)
 	case HookFailed:
@@ -151,9 +159,29 @@ func (s *state) endCall(e ToolResult) error {
 	return fmt.Errorf("a result of call %q, which is not waiting for one", e.CallID)
 }
 
+func (s *state) startChild(e SubagentStarted) error {
+	if slices.Contains(s.children, e.Session) {
+		return fmt.Errorf("subagent %s starts, but works already", e.Session)
+	}
+	s.children = append(s.children, e.Session)
+	return nil
+}
+
+func (s *state) endChild(e SubagentEnded) error {
+	i := slices.Index(s.children, e.Session)
+	if i < 0 {
+		return fmt.Errorf("subagent %s ends, but does not work", e.Session)
+	}
+	s.children = slices.Delete(s.children, i, i+1)
+	return nil
+}
+
 // repair returns the events that close what is open.
 func (s *state) repair(seq int64) []Event {
 	var events []Event
+	for _, child := range s.children {
+		events = append(events, SubagentEnded{Session: child, Reason: Interrupted, Error: processEnded})
+	}
 	for _, p := range s.pending {
 		content, code := outcomeUnknown, "TOOL_OUTCOME_UNKNOWN"
 		callSeq := p.seq
@@ -172,13 +200,14 @@ func (s *state) repair(seq int64) []Event {
 	if s.turn != 0 {
 		events = append(events, TurnEnded{
 			Turn: s.turn, Reason: Interrupted, Steps: s.steps,
-			Error: "the process ended before the turn did",
+			Error: processEnded,
 		})
 	}
 	return events
 }
 
 const (
+	processEnded   = "the process ended before the turn did"
 	notStarted     = "The call was not started: Wharf was interrupted before it. It had no effect; make it again if it is still needed."
 	outcomeUnknown = "Wharf was interrupted while the call ran: it may have had its effect, in full, in part or not at all. " +
 		"Do not repeat it blindly; look at what is there first."

@@ -1,27 +1,19 @@
 package session
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
 // ErrNotFound reports a session that does not exist.
 var ErrNotFound = errors.New("no such session")
-
-// ErrInUse reports a session that another process has open.
-var ErrInUse = errors.New("session in use")
 
 // Store is the folder that holds the sessions, one folder each.
 type Store struct {
@@ -29,6 +21,14 @@ type Store struct {
 	sync    Sync
 	version string
 }
+
+// The files in a session's folder, and how the name of one begins that is not
+// a session yet.
+const (
+	logName  = "log.jsonl"
+	lockName = "lock"
+	halfMade = ".new-"
+)
 
 // NewStore returns the store in dir, which is made when the first session is.
 // version is Wharf's own, for the logs it starts; sync is for all of them.
@@ -47,28 +47,68 @@ func NewStore(dir, version string, sync Sync) (*Store, error) {
 // called with each record once it is written, in order; it must not use the
 // log.
 func (s *Store) Create(cwd string, observe func(Record)) (*Log, error) {
-	id := newID(time.Now())
-	if err := os.MkdirAll(filepath.Join(s.dir, string(id)), 0o700); err != nil {
+	return s.start(Started{ID: newID(time.Now()), Cwd: cwd}, nil, observe)
+}
+
+// start makes a session of its first event and of the lines that follow it.
+// That happens aside, and the folder gets its name once all is in it: whoever
+// is killed in between, no session is half there.
+func (s *Store) start(first Started, rest []byte, observe func(Record)) (*Log, error) {
+	first.Versions = Versions{Wharf: s.version}
+	aside := filepath.Join(s.dir, halfMade+string(first.ID))
+	if err := os.MkdirAll(aside, 0o700); err != nil {
 		return nil, err
 	}
-	l, err := s.start(id, cwd, observe)
+	l, err := s.fill(aside, first, rest)
+	if err == nil {
+		l.path, l.fresh = filepath.Join(s.dir, string(first.ID), logName), true
+		if err = os.Rename(aside, filepath.Dir(l.path)); err != nil {
+			l.Close()
+		}
+	}
 	if err != nil { // nothing half-made stays
-		return nil, errors.Join(err, os.RemoveAll(filepath.Join(s.dir, string(id))))
+		return nil, errors.Join(err, os.RemoveAll(aside))
+	}
+	if observe != nil {
+		observe(l.first)
+		l.observe = observe
 	}
 	return l, nil
 }
 
-func (s *Store) start(id ID, cwd string, observe func(Record)) (*Log, error) {
-	l, err := s.open(id, os.O_CREATE|os.O_EXCL)
+// fill writes a session's log in dir and opens it.
+func (s *Store) fill(dir string, first Started, rest []byte) (*Log, error) {
+	l, _, err := s.open(first.ID, dir, os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return nil, err
 	}
-	l.cwd, l.observe = cwd, observe
-	if _, err := l.Append(Started{ID: id, Cwd: cwd, Versions: Versions{Wharf: s.version}}); err != nil {
+	content, err := Encode(Record{Time: time.Now(), Event: first})
+	if err == nil {
+		content = append(content, rest...)
+		_, err = l.file.Write(content)
+	}
+	if err == nil {
+		err = l.load(content)
+	}
+	if err == nil && s.sync != SyncNever && len(rest) > 0 {
+		err = l.file.Sync() // what was durable is so in its copy
+	}
+	if err != nil {
 		l.Close()
-		return nil, err
+		return nil, fmt.Errorf("start session %s: %w", first.ID, err)
 	}
 	return l, nil
+}
+
+// sweep removes what a killed process was making a session of. What is younger
+// than an hour may still become one.
+func (s *Store) sweep(entry fs.DirEntry) {
+	if !strings.HasPrefix(entry.Name(), halfMade) {
+		return
+	}
+	if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
+		_ = os.RemoveAll(filepath.Join(s.dir, entry.Name())) // the next one tries again
+	}
 }
 
 // newID returns a name that sorts by time and does not collide.
@@ -85,13 +125,23 @@ func (id ID) valid() bool {
 	return id != "" && len(id) <= 64 && strings.Trim(string(id), letters+"_-") == "" && strings.Contains(letters, string(id[:1]))
 }
 
-// path returns where id's log is. An id comes from a command line, so it must
-// not lead out of the store.
+// path returns where the log of a session is that exists. An id comes from a
+// command line, so it must not lead out of the store.
 func (s *Store) path(id ID) (string, error) {
 	if !id.valid() {
 		return "", fmt.Errorf("session %q: %w: that is no session's name; see \"wharf session list\"", id, ErrNotFound)
 	}
-	return filepath.Join(s.dir, string(id), "log.jsonl"), nil
+	dir := filepath.Join(s.dir, string(id))
+	info, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("session %s: %w: see \"wharf session list\"", id, ErrNotFound)
+	case err != nil:
+		return "", err
+	case !info.IsDir():
+		return "", fmt.Errorf("session %s: %s is no folder: a session's own folder must stand there, and no link to it", id, dir)
+	}
+	return filepath.Join(dir, logName), nil
 }
 
 // Resume opens an existing session for appending, and repairs what a crash
@@ -99,93 +149,56 @@ func (s *Store) path(id ID) (string, error) {
 // and an open turn ends as interrupted. observe is as in Create; what was in
 // the log already is not shown to it.
 func (s *Store) Resume(id ID, observe func(Record)) (*Log, error) {
-	l, err := s.open(id, 0)
+	path, err := s.path(id)
 	if err != nil {
 		return nil, err
 	}
+	l, content, err := s.open(id, filepath.Dir(path), 0)
+	if err != nil {
+		return nil, fmt.Errorf("open session %s: %w", id, err)
+	}
 	l.observe = observe
-	if err := l.load(); err != nil {
+	if err := l.load(content); err != nil {
 		l.Close()
 		return nil, fmt.Errorf("resume session %s: %w", id, err)
 	}
 	return l, nil
 }
 
-func (s *Store) open(id ID, flag int) (*Log, error) {
-	path, err := s.path(id)
+// open locks the session in dir, opens its log and reads it.
+func (s *Store) open(id ID, dir string, flag int) (*Log, []byte, error) {
+	lock, err := lockFile(filepath.Join(dir, lockName))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	lock, err := lockFile(filepath.Join(filepath.Dir(path), "lock"))
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			err = ErrNotFound
-		}
-		return nil, fmt.Errorf("open session %s: %w", id, err)
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|flag, 0o600)
+	path := filepath.Join(dir, logName)
+	file, err := openRegular(path, os.O_RDWR|os.O_APPEND|flag)
 	if err != nil {
 		lock.Close()
-		if errors.Is(err, os.ErrNotExist) {
-			err = ErrNotFound
-		}
-		return nil, fmt.Errorf("open session %s: %w", id, err)
+		return nil, nil, err
 	}
-	return &Log{id: id, path: path, sync: s.sync, file: file, lock: lock}, nil
-}
-
-// lockPatience is how long a lock is waited for: a command that a killed Wharf
-// was just starting may hold it for a moment, until its own program begins.
-const lockPatience = 300 * time.Millisecond
-
-// lockFile takes the lock that keeps a second process off a session. The
-// kernel releases it however this process ends.
-func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	content, err := readAll(file)
 	if err != nil {
-		return nil, err
+		file.Close()
+		lock.Close()
+		return nil, nil, err
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	for end := time.Now().Add(lockPatience); err != nil && time.Now().Before(end); {
-		time.Sleep(lockPatience / 30)
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	}
-	if err != nil {
-		holder, _ := io.ReadAll(io.LimitReader(f, 32))
-		f.Close()
-		return nil, fmt.Errorf("%w by process %s: wait for it or end it", ErrInUse, cmp.Or(strings.TrimSpace(string(holder)), "unknown"))
-	}
-	if err := f.Truncate(0); err == nil {
-		_, err = fmt.Fprintln(f, os.Getpid())
-		if err != nil {
-			f.Close()
-			return nil, err
-		}
-	}
-	return f, nil
+	return &Log{id: id, path: path, sync: s.sync, file: file, lock: lock}, content, nil
 }
 
-// readAll reads a file from its start, in one piece.
-func readAll(f *os.File) ([]byte, error) {
-	var content bytes.Buffer
-	if info, err := f.Stat(); err == nil {
-		content.Grow(int(info.Size()) + bytes.MinRead)
-	}
-	_, err := content.ReadFrom(f)
-	return content.Bytes(), err
-}
-
-// load reads the log from the disk and repairs it.
-func (l *Log) load() error {
+// load takes in what stands in the log, and repairs it.
+func (l *Log) load(content []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	content, err := readAll(l.file)
-	if err != nil {
-		return err
-	}
 	records, whole, err := parse(content)
 	if err != nil {
 		return err
+	}
+	if err := l.state.follow(records); err != nil {
+		return err
+	}
+	for _, r := range records {
+		l.history.Add(r.Event)
 	}
 	if torn := len(content) - whole; torn > 0 {
 		if err := l.file.Truncate(int64(whole)); err != nil {
@@ -193,15 +206,7 @@ func (l *Log) load() error {
 		}
 		l.repaired = append(l.repaired, fmt.Sprintf("cut off a torn last line of %d bytes", torn))
 	}
-	for _, r := range records {
-		if err := l.state.add(r); err != nil {
-			return fmt.Errorf("%w: event %d: %w", ErrCorrupt, r.Seq, err)
-		}
-		l.history.Add(r.Event)
-	}
-	if len(records) == 0 {
-		return fmt.Errorf("%w: the log is empty", ErrCorrupt)
-	}
+	l.first = records[0]
 	l.cwd = records[0].Event.(Started).Cwd
 	l.size, l.seq = int64(whole), int64(len(records))
 	return l.repairLocked()
@@ -222,156 +227,4 @@ func (l *Log) repairLocked() error {
 		}
 	}
 	return nil
-}
-
-// Read returns a session's events as they are on disk, without repairing
-// anything. torn is the length of a torn last line, which is left out.
-func (s *Store) Read(id ID) (records []Record, torn int, err error) {
-	path, err := s.path(id)
-	if err != nil {
-		return nil, 0, err
-	}
-	content, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, 0, fmt.Errorf("session %s: %w: see \"wharf session list\"", id, ErrNotFound)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	records, whole, err := parse(content)
-	if err != nil {
-		return records, 0, fmt.Errorf("read session %s: %w", id, err)
-	}
-	return records, len(content) - whole, nil
-}
-
-// parse decodes content's whole lines. What follows the last newline is torn.
-func parse(content []byte) (records []Record, whole int, err error) {
-	records = make([]Record, 0, len(content)/128) // few lines are shorter
-	for whole < len(content) {
-		end := bytes.IndexByte(content[whole:], '\n')
-		if end < 0 {
-			break
-		}
-		r, err := Decode(content[whole : whole+end])
-		if err != nil {
-			return records, whole, fmt.Errorf("line %d: %w", len(records)+1, err)
-		}
-		if r.Seq != int64(len(records)) {
-			return records, whole, fmt.Errorf("line %d: %w: its sequence number is %d", len(records)+1, ErrCorrupt, r.Seq)
-		}
-		if _, first := r.Event.(Started); first != (r.Seq == 0) {
-			return records, whole, fmt.Errorf("line %d: %w: session.started is not the first event, or not the only one", len(records)+1, ErrCorrupt)
-		}
-		records = append(records, r)
-		whole += end + 1
-	}
-	return records, whole, nil
-}
-
-// Summary is what a list shows of a session.
-type Summary struct {
-	ID      ID
-	Cwd     string
-	Title   string // the first prompt's first line
-	Started time.Time
-	Active  time.Time // of the last event
-	Turns   int
-	Reason  Reason // of the last turn; empty while it is open
-	Problem string // why the log cannot be read; the rest may be missing then
-}
-
-// List returns the sessions, the one that was active last first. A log that cannot be read is
-// listed with its problem and harms no other.
-func (s *Store) List() ([]Summary, error) {
-	entries, err := os.ReadDir(s.dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	var list []Summary
-	for _, entry := range entries {
-		id := ID(entry.Name())
-		if !entry.IsDir() || !id.valid() {
-			continue
-		}
-		records, _, err := s.Read(id)
-		sum := summarize(id, records)
-		if err != nil {
-			sum.Problem = err.Error()
-		} else if len(records) == 0 {
-			sum.Problem = "the log is empty"
-		}
-		list = append(list, sum)
-	}
-	slices.SortFunc(list, func(a, b Summary) int {
-		return cmp.Or(b.Active.Compare(a.Active), cmp.Compare(b.ID, a.ID))
-	})
-	return list, nil
-}
-
-func summarize(id ID, records []Record) Summary {
-	sum := Summary{ID: id}
-	for _, r := range records {
-		sum.Active = r.Time
-		switch e := r.Event.(type) {
-		case Started:
-			sum.Cwd, sum.Started = e.Cwd, r.Time
-		case TurnStarted:
-			sum.Turns, sum.Reason = e.Turn, ""
-		case UserMessage:
-			if sum.Title == "" && e.Origin == "user" {
-				sum.Title, _, _ = strings.Cut(strings.TrimSpace(e.Content), "\n")
-			}
-		case TurnEnded:
-			sum.Reason = e.Reason
-		}
-	}
-	return sum
-}
-
-// Latest returns the session of the workspace cwd that was written to last, of
-// those that can be read. It looks at the first line of each log, and reads
-// whole only those of cwd, the latest first.
-func (s *Store) Latest(cwd string) (ID, error) {
-	entries, err := os.ReadDir(s.dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", err
-	}
-	type candidate struct {
-		id      ID
-		written time.Time
-	}
-	var candidates []candidate
-	for _, entry := range entries {
-		path := filepath.Join(s.dir, entry.Name(), "log.jsonl")
-		info, err := os.Stat(path)
-		if err == nil && startedIn(path, cwd) {
-			candidates = append(candidates, candidate{ID(entry.Name()), info.ModTime()})
-		}
-	}
-	slices.SortFunc(candidates, func(a, b candidate) int {
-		return cmp.Or(b.written.Compare(a.written), cmp.Compare(b.id, a.id))
-	})
-	for _, c := range candidates {
-		if records, _, err := s.Read(c.id); err == nil && len(records) > 0 {
-			return c.id, nil
-		}
-	}
-	return "", fmt.Errorf("%w of the folder %s: start one with \"wharf run PROMPT\"", ErrNotFound, cwd)
-}
-
-// startedIn reports whether the log at path begins with a session of cwd.
-func startedIn(path, cwd string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	line, err := bufio.NewReader(io.LimitReader(f, 1<<20)).ReadBytes('\n')
-	if err != nil {
-		return false
-	}
-	r, err := Decode(line)
-	started, ok := r.Event.(Started)
-	return err == nil && ok && started.Cwd == cwd
 }

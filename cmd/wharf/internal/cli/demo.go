@@ -127,7 +127,7 @@ func (d *demoRun) judge(io stdio, screen string) error {
 	if err != nil {
 		return err
 	}
-	id, err := store.Latest(d.realProject())
+	id, _, err := store.Latest(d.realProject())
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}

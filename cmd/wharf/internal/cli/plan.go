@@ -24,6 +24,7 @@ type plan struct {
 	folders    folders
 	workspace  string
 	resume     session.ID // the session to go on with; empty starts one
+	fork       bool       // in a copy of it
 	cfg        config
 	model      engine.Provider
 	policy     *permission.Policy
@@ -38,9 +39,10 @@ func (o runOptions) plan(view *progress) (p plan, err error) {
 	if p.folders, err = findFolders(); err != nil {
 		return p, err
 	}
-	if p.workspace, p.resume, err = o.workspace(p.folders); err != nil {
+	if p.workspace, p.resume, err = o.workspace(p.folders, view); err != nil {
 		return p, err
 	}
+	p.fork = o.fork
 	var notices []string
 	if o.demo != nil {
 		p.cfg = config{Provider: "script", Model: "recorded"}
@@ -73,9 +75,12 @@ func (o runOptions) plan(view *progress) (p plan, err error) {
 
 // workspace returns the folder to work in, without links, and the session to
 // go on with, if there is to be one.
-func (o runOptions) workspace(f folders) (string, session.ID, error) {
+func (o runOptions) workspace(f folders, view *progress) (string, session.ID, error) {
 	if o.cont && o.resume != "" {
 		return "", "", usagef("-c and --resume exclude each other: name the session, or take the last one")
+	}
+	if o.fork && !o.cont && o.resume == "" {
+		return "", "", usagef("--fork needs a session to copy: add -c or --resume ID")
 	}
 	dir, err := filepath.Abs(o.dir)
 	if err == nil {
@@ -93,7 +98,10 @@ func (o runOptions) workspace(f folders) (string, session.ID, error) {
 	}
 	switch {
 	case o.cont:
-		id, err := store.Latest(dir)
+		id, skipped, err := store.Latest(dir)
+		for _, bad := range skipped {
+			view.notice("a later session of this folder is left out: %v", bad)
+		}
 		if err != nil {
 			return "", "", exitError{exitUsage, err}
 		}
@@ -257,7 +265,10 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 
 // source says how the session comes about.
 func (p plan) source() string {
-	if p.resume != "" {
+	switch {
+	case p.fork:
+		return "fork"
+	case p.resume != "":
 		return "resume"
 	}
 	return "new"
@@ -297,7 +308,10 @@ func confinement(cfg config, noSandbox bool) string {
 }
 
 func (p plan) openLog(observe func(session.Record)) (*session.Log, error) {
-	if p.resume != "" {
+	switch {
+	case p.fork:
+		return p.store.Fork(p.resume, 0, p.workspace, observe)
+	case p.resume != "":
 		return p.store.Resume(p.resume, observe)
 	}
 	return p.store.Create(p.workspace, observe)

@@ -25,6 +25,7 @@ type runOptions struct {
 	verbose    bool
 	cont       bool
 	resume     string
+	fork       bool
 	provider   string
 	model      string
 	baseURL    string
@@ -49,6 +50,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show progress on standard error also where that is no terminal")
 	f.BoolVarP(&o.cont, "continue", "c", false, "go on with the last session of this folder")
 	f.StringVar(&o.resume, "resume", "", "go on with the session `ID`")
+	f.BoolVar(&o.fork, "fork", false, "with -c or --resume: go on in a copy of the session, which stays as it is")
 	f.StringVar(&o.provider, "provider", "", "openai (any compatible server) or script")
 	f.StringVar(&o.model, "model", "", "the model, by the server's name for it")
 	f.StringVar(&o.baseURL, "base-url", "", "the server, such as http://localhost:11434/v1")

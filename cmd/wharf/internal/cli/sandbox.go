@@ -33,7 +33,8 @@ func (o runOptions) openSandbox(io stdio) (*sandbox.Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	workspace, _, err := o.workspace(f)
+	view := newProgress(io.err, false)
+	workspace, _, err := o.workspace(f, view)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,6 @@ func (o runOptions) openSandbox(io stdio) (*sandbox.Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := newProgress(io.err, false)
 	for _, notice := range notices {
 		view.notice("%s", notice)
 	}

@@ -19,6 +19,7 @@ func sessionCommand(ctx context.Context, io stdio, args []string) error {
 		{name: "show", run: sessionShow},
 		{name: "verify", run: sessionVerify},
 		{name: "resume", run: sessionResume},
+		{name: "fork", run: sessionFork},
 	}, args)
 }
 
@@ -51,6 +52,8 @@ type listedSession struct {
 	Started time.Time      `json:"started"`
 	Turns   int            `json:"turns"`
 	Reason  session.Reason `json:"reason"`
+	Parent  session.ID     `json:"parent,omitempty"`
+	Forked  session.ID     `json:"forked_from,omitempty"`
 	Problem string         `json:"problem,omitempty"`
 }
 
@@ -71,7 +74,7 @@ func sessionList(_ context.Context, io stdio, args []string) error {
 	if *asJSON {
 		list := make([]listedSession, len(sums))
 		for i, s := range sums {
-			list[i] = listedSession{s.ID, s.Cwd, s.Title, s.Started, s.Turns, s.Reason, s.Problem}
+			list[i] = listedSession{s.ID, s.Cwd, s.Title, s.Started, s.Turns, s.Reason, s.Parent, s.ForkedFrom, s.Problem}
 		}
 		return printJSON(io, list)
 	}
@@ -83,7 +86,7 @@ func sessionList(_ context.Context, io stdio, args []string) error {
 	fmt.Fprintln(w, "SESSION\tSTARTED\tTURNS\tLAST TURN\tFOLDER\tTITLE")
 	for _, s := range sums {
 		if s.Problem != "" {
-			fmt.Fprintf(w, "%s\t\t\tcannot be read\t\t%s\n", s.ID, oneLine(s.Problem, 100))
+			fmt.Fprintf(w, "%s\t\t\tcannot be read\t\t%s\n", s.ID, oneLine(s.Problem, 200))
 			continue
 		}
 		reason := s.Reason
@@ -91,9 +94,22 @@ func sessionList(_ context.Context, io stdio, args []string) error {
 			reason = "open"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", s.ID, s.Started.Local().Format("2006-01-02 15:04"),
-			s.Turns, reason, oneLine(s.Cwd, 200), oneLine(s.Title, 50))
+			s.Turns, reason, oneLine(s.Cwd, 200), oneLine(s.Title, 50)+relation(s.Parent, s.ForkedFrom, 0))
 	}
 	return w.Flush()
+}
+
+// relation says which session another one comes from.
+func relation(parent, forkedFrom session.ID, at int) string {
+	switch {
+	case parent != "":
+		return fmt.Sprintf(" (subagent of %s)", parent)
+	case forkedFrom != "" && at > 0:
+		return fmt.Sprintf(" (fork of %s after turn %d)", forkedFrom, at)
+	case forkedFrom != "":
+		return fmt.Sprintf(" (fork of %s)", forkedFrom)
+	}
+	return ""
 }
 
 func printJSON(io stdio, value any) error {
@@ -142,7 +158,7 @@ func showEvent(r session.Record) string {
 	}
 	switch e := r.Event.(type) {
 	case session.Started:
-		return line("session", fmt.Sprintf("%s in %s, started %s", e.ID, e.Cwd, r.Time.Local().Format(time.RFC3339)))
+		return line("session", fmt.Sprintf("%s in %s, started %s", e.ID, e.Cwd, r.Time.Local().Format(time.RFC3339))+relation(e.Parent, e.ForkedFrom, e.ForkedAt))
 	case session.Repaired:
 		return line("repaired", e.What)
 	case session.TurnStarted:
@@ -191,6 +207,10 @@ func showEvent(r session.Record) string {
 			return ""
 		}
 		return line("refused", fmt.Sprintf("a connection to %s:%d: %s", e.Host, e.Port, e.Rule))
+	case session.SubagentStarted:
+		return line("subagent", fmt.Sprintf("%s begins: %s", e.Session, e.Task))
+	case session.SubagentEnded:
+		return line("subagent", strings.TrimSpace(fmt.Sprintf("%s ended: %s after %s\n%s", e.Session, e.Reason, count(e.Steps, "step"), e.Error)))
 	case session.ExtensionAsked:
 		return line("asked", e.Extension+": "+e.Prompt)
 	case session.ExtensionAnswered:
@@ -259,6 +279,7 @@ func verifySession(store *session.Store, id session.ID) (session.Report, error) 
 		return session.Report{}, err
 	}
 	report := session.Verify(records)
+	report.Problems = append(report.Problems, store.VerifyLinks(records)...)
 	if torn > 0 {
 		report.Problems = append(report.Problems, fmt.Sprintf("the last line is torn (%d bytes): resume the session to cut it off", torn))
 	}
