@@ -10,6 +10,8 @@ func ClassOf(status int) Class {
 		return Auth
 	case status == http.StatusRequestTimeout, status == http.StatusGatewayTimeout:
 		return Timeout
+	case status == http.StatusPaymentRequired:
+		return Quota
 	case status == http.StatusTooManyRequests:
 		return RateLimit
 	case status >= 500:

@@ -8,6 +8,7 @@ import (
 	"maps"
 
 	"github.com/wharf-agent/wharf/engine/provider"
+	"github.com/wharf-agent/wharf/engine/provider/internal/wire"
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
@@ -17,8 +18,8 @@ const maxCalls = 1000
 // assembler makes a reply out of chunks. Text and reasoning leave it at once,
 // calls only at the end: any later chunk may still add to them.
 type assembler struct {
-	text      joiner
-	reasoning joiner
+	text      wire.Joiner
+	reasoning wire.Joiner
 	thoughts  string // which of the reasoning fields this server uses
 	calls     []*openCall
 	byIndex   map[count]*openCall
@@ -32,6 +33,28 @@ type openCall struct {
 	indexed  bool
 	args     []byte
 	extra    map[string]json.RawMessage
+}
+
+// Take takes a chunk, or a whole answer.
+func (a *assembler) Take(p *wire.Progress, event string, payload []byte) ([]provider.Delta, error) {
+	var c chunk
+	if err := wire.Decode(payload, &c); err != nil {
+		return nil, err
+	}
+	if c.complains(event) {
+		return nil, wire.Complain(payload)
+	}
+	deltas, err := a.add(&c)
+	p.Begun = p.Begun || len(c.Choices) > 0
+	if err == nil && a.finish == "error" {
+		a.finish = ""
+		err = &provider.Error{
+			Class: provider.Server, Message: "the server ended the reply with an error and no reason",
+			Advice: "try again",
+		}
+	}
+	p.Finished = a.finish != ""
+	return deltas, err
 }
 
 // add takes a chunk and returns what can be passed on of it.
@@ -55,7 +78,7 @@ func (a *assembler) add(c *chunk) ([]provider.Delta, error) {
 			}
 		}
 		if len(choice.Finish) > 0 {
-			a.finish = repair(choice.Finish)
+			a.finish = wire.Repair(choice.Finish)
 		}
 	}
 	if c.Usage != nil {
@@ -68,14 +91,14 @@ func (a *assembler) add(c *chunk) ([]provider.Delta, error) {
 // characters.
 func (a *assembler) speak(m *delta) []provider.Delta {
 	var out []provider.Delta
-	if s := a.reasoning.add(a.thinking(m)); s != "" {
+	if s := a.reasoning.Add(a.thinking(m)); s != "" {
 		out = append(out, provider.Delta{Reasoning: s})
 	}
 	said := m.Content
 	if len(said) == 0 {
 		said = m.Refusal
 	}
-	if s := a.text.add(said); s != "" {
+	if s := a.text.Add(said); s != "" {
 		out = append(out, provider.Delta{Text: s})
 	}
 	return out
@@ -84,7 +107,7 @@ func (a *assembler) speak(m *delta) []provider.Delta {
 // thinking returns the reasoning of m. Some servers send it in two fields at
 // once; the field that was the first to have some stays the only one.
 func (a *assembler) thinking(m *delta) []byte {
-	fields := map[string]text{
+	fields := map[string]wire.Text{
 		"reasoning_content": m.ReasoningContent, "reasoning": m.Reasoning, "reasoning_text": m.ReasoningText,
 	}
 	if a.thoughts == "" {
@@ -104,7 +127,7 @@ func (a *assembler) piece(d callDelta, whole bool) error {
 	call := a.find(d)
 	if whole || call == nil {
 		if len(a.calls) == maxCalls {
-			return malformed(fmt.Sprintf("the reply makes more than %d tool calls", maxCalls), "try again")
+			return wire.Malformed(fmt.Sprintf("the reply makes more than %d tool calls", maxCalls), "try again")
 		}
 		call = &openCall{}
 		a.calls = append(a.calls, call)
@@ -171,15 +194,15 @@ func (a *assembler) unindexed(d callDelta) *openCall {
 // has a name, and c has got another one, or another id, or all of its arguments.
 func (c *openCall) ended(d callDelta) bool {
 	if d.Name == "" || c.name == "" {
-		return d.Name == "" && d.ID != "" && c.id != "" && d.ID != c.id && isObject(c.args) && len(d.Args) > 0
+		return d.Name == "" && d.ID != "" && c.id != "" && d.ID != c.id && wire.IsObject(c.args) && len(d.Args) > 0
 	}
 	switch {
 	case d.Name != c.name:
 		return true
 	case d.ID != "" && c.id != "" && d.ID != c.id:
-		return len(c.args) == 0 || isObject(c.args)
+		return len(c.args) == 0 || wire.IsObject(c.args)
 	default:
-		return isObject(c.args) && len(d.Args) > 0
+		return wire.IsObject(c.args) && len(d.Args) > 0
 	}
 }
 
@@ -199,9 +222,9 @@ func (c *openCall) take(d callDelta) {
 	}
 }
 
-// rest returns what is left at the end of a reply that is complete: held-back
+// Rest returns what is left at the end of a reply that is complete: held-back
 // characters, the calls, the finish reason.
-func (a *assembler) rest() []provider.Delta {
+func (a *assembler) Rest() []provider.Delta {
 	out := a.heldBack()
 	for _, c := range a.calls {
 		for _, call := range c.close() {
@@ -214,13 +237,13 @@ func (a *assembler) rest() []provider.Delta {
 	return out
 }
 
-// salvage returns what is left at the end of a reply that broke off: held-back
+// Salvage returns what is left at the end of a reply that broke off: held-back
 // characters, and the calls that are whole without doubt.
-func (a *assembler) salvage() []provider.Delta {
+func (a *assembler) Salvage() []provider.Delta {
 	out := a.heldBack()
 	for _, c := range a.calls {
 		for _, call := range c.close() {
-			if isObject([]byte(call.Arguments)) {
+			if wire.IsObject([]byte(call.Arguments)) {
 				out = append(out, provider.Delta{Call: &call})
 			}
 		}
@@ -230,10 +253,10 @@ func (a *assembler) salvage() []provider.Delta {
 
 func (a *assembler) heldBack() []provider.Delta {
 	var out []provider.Delta
-	if s := a.reasoning.flush(); s != "" {
+	if s := a.reasoning.Flush(); s != "" {
 		out = append(out, provider.Delta{Reasoning: s})
 	}
-	if s := a.text.flush(); s != "" {
+	if s := a.text.Flush(); s != "" {
 		out = append(out, provider.Delta{Text: s})
 	}
 	return out
@@ -253,7 +276,7 @@ func (c *openCall) close() []session.Call {
 	}
 	calls := []session.Call{}
 	for i, args := range objects(c.args) {
-		call := session.Call{Name: c.name, Arguments: repair(args)}
+		call := session.Call{Name: c.name, Arguments: wire.Repair(args)}
 		if i == 0 {
 			call.ID, call.Extra = session.CallID(c.id), extra
 		}
@@ -277,9 +300,4 @@ func objects(args []byte) [][]byte {
 		}
 		parts = append(parts, part)
 	}
-}
-
-func isObject(b []byte) bool {
-	b = bytes.TrimSpace(b)
-	return len(b) > 0 && b[0] == '{' && json.Valid(b)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wharf-agent/wharf/engine/provider/internal/wire"
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
@@ -17,25 +18,25 @@ type chunk struct {
 	Choices []choice        `json:"choices"`
 	Usage   *usage          `json:"usage"`
 	Error   json.RawMessage `json:"error"`
-	Object  text            `json:"object"`
-	Type    text            `json:"type"`
+	Object  wire.Text       `json:"object"`
+	Type    wire.Text       `json:"type"`
 	Message json.RawMessage `json:"message"`
 	Detail  json.RawMessage `json:"detail"`
 }
 
 type choice struct {
-	Index   count  `json:"index"`
-	Delta   *delta `json:"delta"`
-	Message *delta `json:"message"`
-	Finish  text   `json:"finish_reason"`
+	Index   count     `json:"index"`
+	Delta   *delta    `json:"delta"`
+	Message *delta    `json:"message"`
+	Finish  wire.Text `json:"finish_reason"`
 }
 
 type delta struct {
-	Content          text        `json:"content"`
-	Refusal          text        `json:"refusal"`
-	ReasoningContent text        `json:"reasoning_content"`
-	Reasoning        text        `json:"reasoning"`
-	ReasoningText    text        `json:"reasoning_text"`
+	Content          wire.Text   `json:"content"`
+	Refusal          wire.Text   `json:"refusal"`
+	ReasoningContent wire.Text   `json:"reasoning_content"`
+	Reasoning        wire.Text   `json:"reasoning"`
+	ReasoningText    wire.Text   `json:"reasoning_text"`
 	Calls            []callDelta `json:"tool_calls"`
 }
 
@@ -56,11 +57,11 @@ func (d *callDelta) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	var known struct {
-		Index    *count `json:"index"`
-		ID       text   `json:"id"`
+		Index    *count    `json:"index"`
+		ID       wire.Text `json:"id"`
 		Function struct {
-			Name text      `json:"name"`
-			Args arguments `json:"arguments"`
+			Name wire.Text      `json:"name"`
+			Args wire.Arguments `json:"arguments"`
 		} `json:"function"`
 	}
 	if err := json.Unmarshal(raw, &known); err != nil {
@@ -74,7 +75,7 @@ func (d *callDelta) UnmarshalJSON(raw []byte) error {
 			delete(fields, name)
 		}
 	}
-	d.Index, d.ID, d.Name = known.Index, repair(known.ID), strings.TrimSpace(repair(known.Function.Name))
+	d.Index, d.ID, d.Name = known.Index, wire.Repair(known.ID), strings.TrimSpace(wire.Repair(known.Function.Name))
 	d.Args, d.Extra = known.Function.Args, fields
 	return nil
 }

@@ -1,17 +1,15 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
-	"unicode"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/wharf-agent/wharf/engine/provider"
+	"github.com/wharf-agent/wharf/engine/provider/internal/wire"
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
@@ -57,12 +55,12 @@ func parameters(raw json.RawMessage) (map[string]any, error) {
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, invalid("the model's parameters are no JSON object", "write them as a table of names and values")
+		return nil, wire.Invalid("the model's parameters are no JSON object", "write them as a table of names and values")
 	}
 	for name, value := range fields {
 		switch name {
 		case "model", "messages", "tools", "stream":
-			return nil, invalid(fmt.Sprintf("the model's parameters hold %q, which is not for them to set", name),
+			return nil, wire.Invalid(fmt.Sprintf("the model's parameters hold %q, which is not for them to set", name),
 				"take it out")
 		}
 		extra[name] = value
@@ -87,7 +85,7 @@ func encodeMessage(m session.Message) (openai.ChatCompletionMessageParamUnion, b
 		return message, m.Content != "" || len(m.Calls) > 0, err
 	}
 	return openai.ChatCompletionMessageParamUnion{}, false,
-		invalid(fmt.Sprintf("the history has a message of the unknown role %q", m.Role), "report this as a bug")
+		wire.Invalid(fmt.Sprintf("the history has a message of the unknown role %q", m.Role), "report this as a bug")
 }
 
 func encodeAssistant(m session.Message) (openai.ChatCompletionMessageParamUnion, error) {
@@ -111,7 +109,7 @@ func encodeCall(c session.Call) (*openai.ChatCompletionMessageFunctionToolCallPa
 	call := &openai.ChatCompletionMessageFunctionToolCallParam{
 		ID: string(c.ID),
 		Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{
-			Name: sendableName(c.Name), Arguments: sendableArguments(c.Arguments),
+			Name: wire.SendableName(c.Name), Arguments: wire.SendableArguments(c.Arguments),
 		},
 	}
 	if len(c.Extra) == 0 {
@@ -119,7 +117,7 @@ func encodeCall(c session.Call) (*openai.ChatCompletionMessageFunctionToolCallPa
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(c.Extra, &fields); err != nil {
-		return nil, invalid(fmt.Sprintf("the extra fields of the call %q are no JSON object", c.ID), "report this as a bug")
+		return nil, wire.Invalid(fmt.Sprintf("the extra fields of the call %q are no JSON object", c.ID), "report this as a bug")
 	}
 	extra := map[string]any{}
 	for name, value := range fields {
@@ -133,36 +131,6 @@ func encodeCall(c session.Call) (*openai.ChatCompletionMessageFunctionToolCallPa
 	return call, nil
 }
 
-// sendableName returns the name of a call as every server takes it back: one
-// that the model made up, with other characters or without end, would make
-// servers refuse the session from then on.
-func sendableName(raw string) string {
-	const longest = 64
-	name := strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
-			return r
-		}
-		return '_'
-	}, raw)
-	return name[:min(len(name), longest)]
-}
-
-// sendableArguments returns arguments that every server takes: the text itself
-// if it is a JSON object, else an object that holds the text.
-func sendableArguments(raw string) string {
-	switch {
-	case strings.TrimSpace(raw) == "":
-		return "{}"
-	case isObject([]byte(raw)):
-		return raw
-	}
-	var wrapped bytes.Buffer
-	enc := json.NewEncoder(&wrapped)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(map[string]string{"_invalid_arguments": raw}) // a string always has a JSON form
-	return strings.TrimSpace(wrapped.String())
-}
-
 func encodeTool(t session.Tool) (openai.ChatCompletionToolUnionParam, error) {
 	function := shared.FunctionDefinitionParam{Name: t.Name}
 	if t.Description != "" {
@@ -171,13 +139,9 @@ func encodeTool(t session.Tool) (openai.ChatCompletionToolUnionParam, error) {
 	if len(t.InputSchema) > 0 {
 		if !json.Valid(t.InputSchema) {
 			return openai.ChatCompletionToolUnionParam{},
-				invalid(fmt.Sprintf("the input schema of the tool %q is no JSON", t.Name), "correct it, or take the tool out")
+				wire.Invalid(fmt.Sprintf("the input schema of the tool %q is no JSON", t.Name), "correct it, or take the tool out")
 		}
 		function.SetExtraFields(map[string]any{"parameters": t.InputSchema}) // raw, so that its order stays
 	}
 	return openai.ChatCompletionFunctionTool(function), nil
-}
-
-func invalid(message, advice string) *provider.Error {
-	return &provider.Error{Class: provider.Invalid, Message: message, Advice: advice}
 }

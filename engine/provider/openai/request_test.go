@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -111,20 +110,6 @@ func canonical(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return string(out)
-}
-
-func TestSendableName(t *testing.T) {
-	tests := []struct{ name, want string }{
-		{"read_file", "read_file"},
-		{"fs.read-1", "fs_read-1"},
-		{"\x1b[2Jé\x00", "__2J__"},
-		{strings.Repeat("n", 1000), strings.Repeat("n", 64)},
-	}
-	for _, tt := range tests {
-		if got := sendableName(tt.name); got != tt.want {
-			t.Errorf("sendableName(%q) = %q; want %q", tt.name, got, tt.want)
-		}
-	}
 }
 
 func TestEncodeRefuses(t *testing.T) {

@@ -1,12 +1,11 @@
-package openai
+package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"html"
 	"maps"
-	"math"
-	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -95,10 +94,7 @@ func (c *complaint) codes(v any, depth int) {
 			c.words += strings.ToLower(value) + " "
 		}
 	}
-	if delay, ok := fields["retryDelay"].(string); ok && c.retryAfter == 0 {
-		d, _ := time.ParseDuration(delay)
-		c.retryAfter = max(d, 0)
-	}
+	c.retryAfter = cmp.Or(c.retryAfter, fieldDelay(fields))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		c.codes(fields[name], depth+1)
 	}
@@ -110,46 +106,10 @@ func (c *complaint) statusIs(n float64) {
 	}
 }
 
-// headerDelay reads how long the server wants to be left alone.
-func headerDelay(h http.Header) time.Duration {
-	if d, ok := delayOf(h.Get("Retry-After-Ms"), time.Millisecond); ok {
-		return d
-	}
-	value := h.Get("Retry-After")
-	if d, ok := delayOf(value, time.Second); ok {
-		return d
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
-}
-
-func delayOf(number string, unit time.Duration) (time.Duration, bool) {
-	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || math.IsNaN(n) || n < 0 {
-		return 0, false
-	}
-	const longest = 1000 * 24 * time.Hour
-	return time.Duration(min(n*float64(unit), float64(longest))), true
-}
-
 // pattern returns a pattern that is compiled when it is first asked for: most
 // runs meet no error, and should not start later for it.
 func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
-
-var waitWords = pattern(`(?i)\b(?:again|retry|resets?|wait)\b[^.\n]{0,30}?\b(?:in|after|for)?\s*((?:\d{1,6}(?:\.\d{1,9})?(?:ms|h|m|s)\s?)+)\b`)
-
-// spokenDelay finds a wait in a message such as "try again in 1m30s".
-func spokenDelay(message string) time.Duration {
-	found := waitWords().FindStringSubmatch(message)
-	if found == nil {
-		return 0
-	}
-	d, _ := time.ParseDuration(strings.ReplaceAll(found[1], " ", ""))
-	return max(d, 0)
 }
 
 var (

@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"bytes"
@@ -8,22 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// text is a string of a server's JSON as bytes. Unlike a Go string that
+// Text is a string of a server's JSON as bytes. Unlike a Go string that
 // encoding/json made, it keeps what a server tore apart between two deltas: half
 // a UTF-8 sequence as it is, and half a surrogate pair as three bytes in the
-// manner of UTF-8. [repair] and [joiner] put the halves together.
-type text []byte
+// manner of UTF-8. [Repair] and [Joiner] put the halves together.
+type Text []byte
 
 // UnmarshalJSON takes a string, null, a number, or a list of parts that have a
 // text; anything else is no text and reads as empty.
-func (t *text) UnmarshalJSON(raw []byte) error {
+func (t *Text) UnmarshalJSON(raw []byte) error {
 	*t = nil
 	switch raw[0] {
 	case '"':
 		*t = unquote(raw)
 	case '[':
 		var parts []struct {
-			Text text `json:"text"`
+			Text Text `json:"text"`
 		}
 		if json.Unmarshal(raw, &parts) == nil {
 			for _, part := range parts {
@@ -37,12 +37,12 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// arguments is a call's argument text: a string, or, from some servers, the
+// Arguments is a call's argument text: a string, or, from some servers, the
 // object itself.
-type arguments text
+type Arguments Text
 
 // UnmarshalJSON takes a string, or any other value but null as its own text.
-func (a *arguments) UnmarshalJSON(raw []byte) error {
+func (a *Arguments) UnmarshalJSON(raw []byte) error {
 	switch raw[0] {
 	case '"':
 		*a = unquote(raw)
@@ -115,23 +115,23 @@ func endsHigh(b []byte) bool {
 	return ok && unit < 0xdc00
 }
 
-// joiner turns the pieces of a text into whole characters.
-type joiner struct{ rest []byte }
+// Joiner turns the pieces of a text into whole characters.
+type Joiner struct{ rest []byte }
 
-// add returns the whole characters of what is held back and piece together; an
+// Add returns the whole characters of what is held back and piece together; an
 // unfinished character at the end is held back.
-func (j *joiner) add(piece []byte) string {
+func (j *Joiner) Add(piece []byte) string {
 	all := append(j.rest, piece...)
 	cut := len(all) - unfinished(all)
 	j.rest = bytes.Clone(all[cut:])
-	return repair(all[:cut])
+	return Repair(all[:cut])
 }
 
-// flush returns what is held back, as a replacement character.
-func (j *joiner) flush() string {
+// Flush returns what is held back, as a replacement character.
+func (j *Joiner) Flush() string {
 	rest := j.rest
 	j.rest = nil
-	return repair(rest)
+	return Repair(rest)
 }
 
 // unfinished counts the bytes at the end of b that the next piece may complete.
@@ -150,9 +150,9 @@ func unfinished(b []byte) int {
 	return 0
 }
 
-// repair joins surrogate pairs and replaces every byte that is part of no
+// Repair joins surrogate pairs and replaces every byte that is part of no
 // character.
-func repair(b []byte) string {
+func Repair(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
 	}

@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"bufio"
@@ -13,19 +13,38 @@ import (
 	"github.com/wharf-agent/wharf/engine/provider"
 )
 
-// reply reads one answer, whatever form the server gave it.
-type reply struct {
-	assembler
-	watch *idleWatch
-	emit  func(provider.Delta) bool
-	begun bool // a choice came
-	done  bool // the end mark came
+// Assembler makes one reply out of what a server sends. It belongs to one API.
+type Assembler interface {
+	// Take takes one event, or a whole answer under the name "", and returns what
+	// can be passed on of it. It notes in p how far the reply has come.
+	Take(p *Progress, event string, payload []byte) ([]provider.Delta, error)
+	// Rest returns what is left at the end of a reply that is complete.
+	Rest() []provider.Delta
+	// Salvage returns what is left at the end of a reply that broke off: among the
+	// calls, only those that are whole without doubt.
+	Salvage() []provider.Delta
 }
 
-// readReply passes on the answer in body until it is complete.
-func readReply(ctx context.Context, body io.Reader, watch *idleWatch, emit func(provider.Delta) bool) error {
+// Progress is how far a reply has come.
+type Progress struct {
+	Begun    bool // something of an answer came
+	Finished bool // the model has said all: what may be missing is only the wrapping
+	Done     bool // nothing more comes
+	Strict   bool // the API has an end of its own, and a reply without it is cut off
+}
+
+// reply reads one answer, whatever form the server gave it.
+type reply struct {
+	Assembler
+	Progress
+	watch *idleWatch
+	emit  func(provider.Delta) bool
+}
+
+// read passes on the answer in body until it is complete.
+func read(ctx context.Context, body io.Reader, watch *idleWatch, a Assembler, emit func(provider.Delta) bool) error {
 	in := bufio.NewReaderSize(body, 32<<10)
-	r := &reply{watch: watch, emit: emit}
+	r := &reply{Assembler: a, watch: watch, emit: emit}
 	switch first, err := firstByte(in); {
 	case err != nil:
 		return r.cut(ctx, err, "")
@@ -33,7 +52,7 @@ func readReply(ctx context.Context, body io.Reader, watch *idleWatch, emit func(
 		return r.readWhole(ctx, in)
 	case first == '<':
 		page, _ := io.ReadAll(io.LimitReader(in, maxErrorBody))
-		return malformed("the server sent a web page instead of an answer: "+htmlText(page),
+		return Malformed("the server sent a web page instead of an answer: "+htmlText(page),
 			"check base_url")
 	}
 	return r.readEvents(ctx, in)
@@ -62,13 +81,13 @@ func (r *reply) readWhole(ctx context.Context, in io.Reader) error {
 		return r.cut(ctx, err, "")
 	}
 	if body = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(body), byteOrderMark)); body[0] == '[' {
-		return complain(body)
+		return Complain(body)
 	}
 	if err := r.take("", body); err != nil {
 		return err
 	}
-	if !r.begun {
-		return malformed("the server sent JSON that is no answer: "+string(body),
+	if !r.Begun {
+		return Malformed("the server sent JSON that is no answer: "+string(body),
 			"check base_url")
 	}
 	return r.end()
@@ -76,7 +95,7 @@ func (r *reply) readWhole(ctx context.Context, in io.Reader) error {
 
 func (r *reply) readEvents(ctx context.Context, in *bufio.Reader) error {
 	events := &eventReader{in: in}
-	for !r.done {
+	for !r.Done {
 		e, err := events.next()
 		if err == nil {
 			err = r.event(ctx, events, e)
@@ -84,11 +103,14 @@ func (r *reply) readEvents(ctx context.Context, in *bufio.Reader) error {
 		switch {
 		case errors.Is(err, errStopped):
 			return err
-		case err != nil && r.finish != "" && !cancelled(ctx):
+		case err != nil && r.Finished && !cancelled(ctx):
 			return r.end() // the model had finished: what broke was only the wrapping
 		case err != nil:
 			return r.cut(ctx, err, events.stray)
 		}
+	}
+	if r.Strict && !r.Finished {
+		return r.cut(ctx, io.ErrUnexpectedEOF, "")
 	}
 	if err := r.end(); err != nil {
 		return err
@@ -106,7 +128,7 @@ func (r *reply) event(ctx context.Context, events *eventReader, e event) error {
 		}
 		switch {
 		case isEndMark(payload):
-			r.done = true
+			r.Done = true
 			return nil
 		case payload[0] == ':': // a comment that a proxy wrapped in data
 		case payload[0] != '{':
@@ -122,34 +144,25 @@ func (r *reply) event(ctx context.Context, events *eventReader, e event) error {
 	return nil
 }
 
-// take passes on one chunk.
-func (r *reply) take(eventName string, payload []byte) error {
-	var c chunk
-	if err := json.Unmarshal(payload, &c); err != nil {
-		return malformed("the server sent an event that cannot be read: "+fault(err), "try again")
-	}
-	if c.complains(eventName) {
-		return complain(payload)
-	}
-	finished := r.finish != ""
-	deltas, err := r.add(&c)
-	r.begun = r.begun || len(c.Choices) > 0
-	switch {
-	case err != nil:
-	case r.finish == "error":
-		r.finish = ""
-		err = &provider.Error{
-			Class: provider.Server, Message: "the server ended the reply with an error and no reason",
-			Advice: "try again",
-		}
-	case !finished && r.finish != "":
+// take passes on what one event brings.
+func (r *reply) take(name string, payload []byte) error {
+	finished := r.Finished
+	deltas, err := r.Take(&r.Progress, name, payload)
+	if err == nil && !finished && r.Finished {
 		r.watch.tighten(finishedIdle)
 	}
 	return cmp.Or(r.pass(deltas), err)
 }
 
-// fault says what is wrong with a chunk without showing it: it may hold a part
-// of the answer, which a finalize_content hook has yet to see.
+// Decode reads an event into v. The error does not show the event: it may hold a
+// part of the answer, which a finalize_content hook has yet to see.
+func Decode(payload []byte, v any) error {
+	if err := json.Unmarshal(payload, v); err != nil {
+		return Malformed("the server sent an event that cannot be read: "+fault(err), "try again")
+	}
+	return nil
+}
+
 func fault(err error) string {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		return fmt.Sprintf("%s has the wrong type (%s)", cmp.Or(wrong.Field, "it"), wrong.Value)
@@ -166,7 +179,7 @@ func (r *reply) pass(deltas []provider.Delta) error {
 	return nil
 }
 
-func (r *reply) end() error { return r.pass(r.rest()) }
+func (r *reply) end() error { return r.pass(r.Rest()) }
 
 // cut makes an error of a reply that broke off before the model had finished.
 // stray is what the server wrote in place of events.
@@ -175,14 +188,14 @@ func (r *reply) cut(ctx context.Context, err error, stray string) error {
 	if errors.As(err, &known) || cancelled(ctx) {
 		return err
 	}
-	if err := r.pass(r.salvage()); err != nil {
+	if err := r.pass(r.Salvage()); err != nil {
 		return err
 	}
 	switch {
 	case errors.Is(err, errTooLarge):
-		return malformed("the reply is larger than this program reads", "ask for less at a time")
+		return Malformed("the reply is larger than this program reads", "ask for less at a time")
 	case stray != "":
-		return malformed("the server sent this instead of an answer: "+stray, "check base_url")
+		return Malformed("the server sent this instead of an answer: "+stray, "check base_url")
 	}
 	return &provider.Error{
 		Class: provider.Unreachable, Message: "the stream ended before the answer was complete" + why(err),
@@ -201,4 +214,12 @@ func why(err error) string {
 		return ""
 	}
 	return " (" + err.Error() + ")"
+}
+
+// ReadAll reads an answer from body, as [Client.Stream] does, for tests without
+// a connection.
+func ReadAll(ctx context.Context, body io.Reader, a Assembler, emit func(provider.Delta) bool) error {
+	_, watch := watchIdle(ctx, defaultIdle)
+	defer watch.stop()
+	return read(ctx, body, watch, a, emit)
 }
