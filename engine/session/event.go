@@ -205,6 +205,41 @@ type ToolResult struct {
 	Images []Image `json:"images,omitempty"` // shown after the content
 }
 
+// ContextReplaced says that the model is shown something else from here on: the
+// targets, which are sequence numbers in ascending order, and never come back. Those
+// that are tool results have Content in the place of theirs. Others are removed,
+// messages with calls together with their results; and unless Content is empty, one
+// message of the user's with it stands in the place of the first.
+type ContextReplaced struct {
+	Targets []int64 `json:"targets"`
+	By      string  `json:"by"` // result_budget, in_flight, snip or compaction
+	Content string  `json:"content"`
+}
+
+// CompactionStarted says that messages are about to be summarized. The request for
+// that, unless Prompt is empty, has one message, in the user's role, and no tools.
+type CompactionStarted struct {
+	Reason     string          `json:"reason"`   // threshold, overflow or manual
+	Tokens     int64           `json:"tokens"`   // of the history, as far as it was counted
+	Messages   int             `json:"messages"` // that are to be summarized
+	From       int64           `json:"from"`     // the first event that shows one of them
+	To         int64           `json:"to"`       // the last
+	Model      string          `json:"model,omitempty"`
+	System     string          `json:"system,omitempty"`
+	Parameters json.RawMessage `json:"parameters,omitempty"`
+	Prompt     string          `json:"prompt,omitempty"`
+	Digest     string          `json:"digest,omitempty"` // of the request
+	Scheme     string          `json:"scheme,omitempty"`
+}
+
+// CompactionEnded closes it. The summary stands in the [ContextReplaced] before.
+type CompactionEnded struct {
+	By     string `json:"by,omitempty"` // model or fallback; empty if nothing was replaced
+	Tokens int64  `json:"tokens"`       // of the history now
+	Usage  Usage  `json:"usage"`
+	Error  string `json:"error,omitempty"` // why it was not the model, or nothing
+}
+
 // HookVerdict is an extension's answer at a hook point.
 type HookVerdict struct {
 	Point     string          `json:"point"`
@@ -333,6 +368,9 @@ func (AssistantMessage) kind() string     { return "assistant.message" }
 func (UserMessage) kind() string          { return "user.message" }
 func (ToolCall) kind() string             { return "tool.call" }
 func (ToolResult) kind() string           { return "tool.result" }
+func (ContextReplaced) kind() string      { return "context.replaced" }
+func (CompactionStarted) kind() string    { return "compaction.started" }
+func (CompactionEnded) kind() string      { return "compaction.ended" }
 func (HookVerdict) kind() string          { return "hook.verdict" }
 func (HookFailed) kind() string           { return "hook.failed" }
 func (SandboxRefused) kind() string       { return "sandbox.refused" }

@@ -1,10 +1,10 @@
 package session
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"encoding/json"
-	"hash"
+	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -32,41 +32,244 @@ const (
 	ToolRole  Role = "tool"
 )
 
-// Scheme names the canonical form of a request that [Digest] hashes: a line of
-// JSON for each message, as [Message] encodes, and then one for the header.
-const Scheme = "wharf-1"
+// What stands where a strict server takes no gap.
+const (
+	noOutput = "(no output)" // for an empty result
+	noResult = "(no result: the call was interrupted, is still running, or its result was lost)"
+)
 
 // History is what a model is shown, computed from a session's events. The zero
 // value is the history of an empty log. Adding an event costs what that event
 // holds, however long the history is.
+//
+// Whatever the events are, the messages are legal for a strict server: they
+// begin with the user's, none is empty, every call has a name and an id of its
+// own, and exactly one result right behind it. What a log has too little or too
+// much of is mended here and never decided: see RATIONALE.md, "What is mended,
+// and what is decided?". What was decided is in the log as [ContextReplaced].
 type History struct {
-	header   Header
-	messages []Message
-	sum      hash.Hash // of the messages' canonical form; nil while there are none
+	header  Header
+	blocks  []Block            // by their place
+	used    map[CallID]bool    // ids under which calls are or were shown
+	open    map[CallID][]*slot // calls that wait for a result, by the log's id, oldest first
+	started map[int64]*slot    // of them, by the sequence number of their tool.call
+	moved   map[int64]int64    // the place of the block of what does not stand where its number says
+	counted counted
+	size    int64 // see Size
+	flat    flat
 }
 
-// Add accounts for the next event of the log.
-func (h *History) Add(e Event) {
-	switch e := e.(type) {
+// Block is what one event shows the model, with what belongs to it: a message,
+// and behind an assistant's the results of its calls.
+type Block struct {
+	Seq     int64 // of the event
+	Message Message
+	Results []Result // of the message's calls, in their order
+	Opens   bool     // it is a user's message that opens a turn
+	By      string   // what put it in the place of other blocks; empty for most
+
+	place  int64 // by which blocks are sorted: of the event, or of the first that it replaced
+	weight int   // see Weigh; 0 means not weighed
+}
+
+// Result is a tool message of a [Block].
+type Result struct {
+	Seq     int64 // of its event; 0 if there is none, and Message says so
+	Message Message
+	By      string // what replaced its content; empty for most
+}
+
+// slot is a call's place for a result.
+type slot struct {
+	place   int64 // of its block
+	index   int
+	id      CallID // in the log
+	started bool
+}
+
+// counted is what a server said of a request: so many tokens up to that block.
+type counted struct {
+	tokens int64
+	blocks int
+}
+
+// Add accounts for the next record of the log. A replacement that [History.Check]
+// refuses changes nothing.
+func (h *History) Add(r Record) {
+	switch e := r.Event.(type) {
 	case Header:
-		h.header = e
+		h.header, h.counted = e, counted{}
 	case UserMessage:
-		h.add(Message{Role: User, Content: e.Content, Images: e.Images})
-	case AssistantMessage:
-		if strings.TrimSpace(e.Text) != "" || len(e.Calls) > 0 { // servers refuse an empty message
-			h.add(Message{Role: Assistant, Content: e.Text, Reasoning: e.Reasoning, Calls: e.Calls, Extra: e.Extra})
+		m := Message{Role: User, Content: e.Content, Images: e.Images}
+		if strings.TrimSpace(e.Content) != "" || len(e.Images) > 0 {
+			h.push(Block{Seq: r.Seq, place: r.Seq, Message: m, Opens: e.Delivery == "turn"})
 		}
+	case AssistantMessage:
+		if e.Usage.InputTokens > 0 {
+			h.counted = counted{e.Usage.InputTokens, len(h.blocks)}
+		}
+		h.addAssistant(r.Seq, e)
+	case ToolCall:
+		h.addCall(r.Seq, e)
 	case ToolResult:
-		h.add(Message{Role: ToolRole, Content: e.Content, CallID: e.CallID, IsError: e.IsError, Images: e.Images})
+		h.addResult(r.Seq, e)
+	case ContextReplaced:
+		if h.Check(e) == nil {
+			h.replace(r.Seq, e)
+		}
 	}
 }
 
-func (h *History) add(m Message) {
-	if h.sum == nil {
-		h.sum = sha256.New()
+func (h *History) push(b Block) {
+	h.blocks = append(h.blocks, b)
+	h.size += b.size()
+}
+
+// addAssistant adds what the model said, if it said anything.
+func (h *History) addAssistant(seq int64, e AssistantMessage) {
+	calls, extra := e.Calls, e.Extra
+	if slices.ContainsFunc(calls, nameless) {
+		calls, extra = slices.DeleteFunc(slices.Clone(calls), nameless), nil
 	}
-	h.messages = append(h.messages, m)
-	hashLine(h.sum, m)
+	if len(calls) == 0 && (strings.TrimSpace(e.Text) == "" || placeholder(e.Text)) {
+		return
+	}
+	adopted, results, renamed := h.adopt(seq, calls)
+	if renamed {
+		extra = nil // it may name the calls as they were
+	}
+	h.push(Block{
+		Seq: seq, place: seq, Results: results,
+		Message: Message{Role: Assistant, Content: e.Text, Reasoning: e.Reasoning, Calls: adopted, Extra: extra},
+	})
+}
+
+func nameless(c Call) bool { return strings.TrimSpace(c.Name) == "" }
+
+// placeholder reports whether text is what other systems write for an
+// assistant's message that they left out.
+func placeholder(text string) bool {
+	return strings.EqualFold(strings.Trim(text, " \t\r\n[]()."), "previous assistant message omitted")
+}
+
+// adopt opens a slot for each call, and gives a new id to those whose own is
+// missing or was used before.
+func (h *History) adopt(seq int64, calls []Call) (adopted []Call, results []Result, renamed bool) {
+	if len(calls) == 0 {
+		return nil, nil, false
+	}
+	if h.used == nil {
+		h.used, h.open, h.started = map[CallID]bool{}, map[CallID][]*slot{}, map[int64]*slot{}
+	}
+	results = make([]Result, len(calls))
+	for i, c := range calls {
+		h.open[c.ID] = append(h.open[c.ID], &slot{place: seq, index: i, id: c.ID})
+		id := c.ID
+		for id == "" || h.used[id] {
+			if id = CallID(fmt.Sprintf("wharf_e%d_%d", seq, i+1)); h.used[id] {
+				id = CallID(fmt.Sprintf("wharf_e%d_%d_%d", seq, i+1, len(h.used)))
+			}
+		}
+		h.used[id] = true
+		if id != c.ID {
+			if !renamed {
+				calls, renamed = slices.Clone(calls), true // the slice was the event's
+			}
+			calls[i].ID = id
+		}
+		results[i].Message = Message{Role: ToolRole, Content: noResult, CallID: id, IsError: true}
+	}
+	return calls, results, renamed
+}
+
+// addCall notes which call a result will mean that cites this event: the first
+// of the last message that has one of that id.
+func (h *History) addCall(seq int64, e ToolCall) {
+	if s := h.waiting(e.CallID, func(s *slot) bool { return !s.started }); s != nil {
+		s.started = true
+		h.started[seq] = s
+	}
+}
+
+// addResult puts a result where its call waits for it: the one that it cites, or
+// else the nearest one of that id. A result that nothing waits for is left out.
+func (h *History) addResult(seq int64, e ToolResult) {
+	s := h.started[e.CallSeq]
+	if s == nil || s.id != e.CallID {
+		s = h.waiting(e.CallID, func(*slot) bool { return true })
+	}
+	if s == nil {
+		return
+	}
+	h.answered(e.CallSeq, s)
+	i, ok := h.find(s.place)
+	if !ok {
+		return // its call was replaced
+	}
+	content := e.Content
+	if strings.TrimSpace(content) == "" && len(e.Images) == 0 {
+		content = noOutput
+	}
+	b := h.touch(i)
+	h.size -= b.size()
+	result := &b.Results[s.index]
+	result.Seq = seq
+	result.Message.Content, result.Message.Images, result.Message.IsError = content, e.Images, e.IsError
+	h.size += b.size()
+	if i != len(h.blocks)-1 {
+		h.move(seq, b.place)
+	}
+}
+
+// waiting returns the first fitting slot of an id within the last message that
+// has one.
+func (h *History) waiting(id CallID, fits func(*slot) bool) *slot {
+	var found *slot
+	list := h.open[id]
+	for i := len(list) - 1; i >= 0; i-- {
+		if s := list[i]; found != nil && s.place != found.place {
+			break
+		} else if fits(s) {
+			found = s
+		}
+	}
+	return found
+}
+
+// answered closes a slot.
+func (h *History) answered(callSeq int64, s *slot) {
+	if h.started[callSeq] == s {
+		delete(h.started, callSeq)
+	}
+	list := slices.DeleteFunc(h.open[s.id], func(o *slot) bool { return o == s })
+	if len(list) == 0 {
+		delete(h.open, s.id)
+	} else {
+		h.open[s.id] = list
+	}
+}
+
+// find returns the block of a place.
+func (h *History) find(place int64) (int, bool) {
+	return slices.BinarySearchFunc(h.blocks, place, func(b Block, place int64) int { return cmp.Compare(b.place, place) })
+}
+
+// touch returns a block in order to change it.
+func (h *History) touch(i int) *Block {
+	h.flat.cut(i)
+	if i < h.counted.blocks {
+		h.counted = counted{}
+	}
+	h.blocks[i].weight = 0
+	return &h.blocks[i]
+}
+
+// move notes that what event seq shows is in the block at a place.
+func (h *History) move(seq, place int64) {
+	if h.moved == nil {
+		h.moved = map[int64]int64{}
+	}
+	h.moved[seq] = place
 }
 
 // Header returns the header that the last request.header event set.
@@ -74,41 +277,49 @@ func (h *History) Header() Header { return h.header }
 
 // Messages returns the messages in order. The caller must not change them;
 // they stay as they are when more events are added.
-func (h *History) Messages() []Message { return h.messages[:len(h.messages):len(h.messages)] }
+func (h *History) Messages() []Message { return h.flat.all(h.blocks) }
 
 // Digest returns [Digest] of the current messages under the current header.
-func (h *History) Digest() string {
-	if h.sum == nil {
-		return Digest(h.header, nil)
+func (h *History) Digest() string { return h.flat.digest(h.blocks, h.header) }
+
+// Blocks returns the history block by block. The caller must not change them,
+// nor use them any more once another record was added.
+func (h *History) Blocks() []Block { return h.blocks }
+
+// Size returns how many bytes of text the messages hold together, with their
+// calls, and 8 KiB for each image. It is no less than the tokens of a tokenizer
+// that works on bytes.
+func (h *History) Size() int64 { return h.size }
+
+// Counted returns how many tokens a server counted in the request that the first
+// so many blocks made; 0 and 0 if it did not say, or they have changed since.
+func (h *History) Counted() (tokens int64, blocks int) { return h.counted.tokens, h.counted.blocks }
+
+// Weigh returns what weigh says of the blocks from the given one on together.
+// It asks once for each block, until the block changes: weigh must be the same
+// for a history's whole life, and positive.
+func (h *History) Weigh(from int, weigh func(Block) int) int {
+	sum := 0
+	for i := from; i < len(h.blocks); i++ {
+		if h.blocks[i].weight == 0 {
+			h.blocks[i].weight = weigh(h.blocks[i])
+		}
+		sum += h.blocks[i].weight
 	}
-	sum, err := h.sum.(hash.Cloner).Clone()
-	if err != nil { // crypto/sha256 documents that it does not happen
-		return Digest(h.header, h.messages)
-	}
-	return finish(sum, h.header)
+	return sum
 }
 
-// Digest returns the SHA-256 of a request in the canonical form named by
-// [Scheme], in hexadecimal.
-func Digest(header Header, messages []Message) string {
-	sum := sha256.New()
-	for _, m := range messages {
-		hashLine(sum, m)
-	}
-	return finish(sum, header)
-}
+// imageSize is more than any server counts for an image.
+const imageSize = 8 << 10
 
-func finish(sum hash.Hash, header Header) string {
-	hashLine(sum, header)
-	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// hashLine hashes v's encoding. Every v here came out of a decoded line, so it
-// encodes.
-func hashLine(sum hash.Hash, v any) {
-	line, err := marshal(v)
-	if err != nil {
-		panic("session: an event that was decoded does not encode: " + err.Error())
+// size returns a block's part of [History.Size].
+func (b *Block) size() int64 {
+	n := len(b.Message.Content) + len(b.Message.Reasoning) + len(b.Message.Images)*imageSize
+	for _, c := range b.Message.Calls {
+		n += len(c.ID) + len(c.Name) + len(c.Arguments) + len(c.Extra)
 	}
-	sum.Write(line)
+	for _, r := range b.Results {
+		n += len(r.Message.CallID) + len(r.Message.Content) + len(r.Message.Images)*imageSize
+	}
+	return int64(n)
 }

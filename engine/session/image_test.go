@@ -28,31 +28,40 @@ func TestImagesAndExtrasAreInTheHistory(t *testing.T) {
 	image := []Image{{MediaType: "image/png", Data: []byte("png")}}
 	extra := json.RawMessage(`{"anthropic":{}}`)
 	call := []Call{{ID: "1", Name: "look", Arguments: "{}"}}
-	with := []Event{UserMessage{Images: image}, AssistantMessage{Calls: call, Extra: extra}, ToolResult{CallID: "1", Images: image}}
-	without := []Event{UserMessage{}, AssistantMessage{Calls: call}, ToolResult{CallID: "1"}}
+	shown := func(images []Image, extra json.RawMessage) []Event {
+		return []Event{
+			UserMessage{Content: "look", Images: images},
+			AssistantMessage{Calls: call, Extra: extra},
+			ToolCall{CallID: "1", Name: "look"},
+			ToolResult{CallID: "1", CallSeq: 2, Images: images},
+		}
+	}
+	with, without := shown(image, extra), shown(nil, nil)
+	var a, b, c History
 	for i := range with {
-		var a, b History
-		a.Add(with[i])
-		b.Add(without[i])
-		if a.Digest() == b.Digest() {
-			t.Errorf("%T: its image or extra makes no difference to the digest", with[i])
-		}
-		if m := a.Messages()[0]; len(m.Images) == 0 && string(m.Extra) != string(extra) {
-			t.Errorf("%T became the message %+v", with[i], m)
-		}
-		record := Record{Seq: 0, Event: with[i]}
+		record := Record{Seq: int64(i), Event: with[i]}
+		a.Add(record)
+		b.Add(Record{Seq: int64(i), Event: without[i]})
 		line, err := Encode(record)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := Decode(line); err != nil {
-			t.Errorf("Decode(%s) error = %v", line, err)
-		} else {
-			var c History
-			c.Add(again.Event)
-			if c.Digest() != a.Digest() {
-				t.Errorf("%T: the digest changes on the way through the log", with[i])
-			}
+		again, err := Decode(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Add(again)
+		if a.Digest() != c.Digest() {
+			t.Errorf("%T: the digest changes on the way through the log", with[i])
+		}
+	}
+	for i, m := range a.Messages() {
+		other := b.Messages()[i]
+		if Digest(Header{}, []Message{m}) == Digest(Header{}, []Message{other}) {
+			t.Errorf("message %d: its image or extra makes no difference to the digest: %+v", i, m)
+		}
+		if len(m.Images) == 0 && string(m.Extra) != string(extra) {
+			t.Errorf("message %d has neither image nor extra: %+v", i, m)
 		}
 	}
 }

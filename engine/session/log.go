@@ -124,6 +124,14 @@ func (l *Log) Digest() string {
 	return l.history.Digest()
 }
 
+// View shows look the history as it is now. look may not keep what it was shown,
+// nor use the log.
+func (l *Log) View(look func(*History)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	look(&l.history)
+}
+
 // Append writes e to the log and returns its record. What is kept in memory is
 // what a reader of the file gets. An event that is out of place is refused; an
 // event that could not be written whole leaves no trace.
@@ -145,14 +153,18 @@ func (l *Log) appendLocked(e Event) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	if err := l.state.add(r); err != nil {
+	err = l.history.check(r.Event)
+	if err == nil {
+		err = l.state.add(r)
+	}
+	if err != nil {
 		return Record{}, fmt.Errorf("append to session %s: %w", l.id, err)
 	}
 	if err := l.writeLocked(line); err != nil {
 		return Record{}, err
 	}
 	l.seq++
-	l.history.Add(r.Event)
+	l.history.Add(r)
 	if l.observe != nil {
 		l.observe(r)
 	}

@@ -58,6 +58,19 @@ var everyKind = []Event{
 	EgressChecked{Host: "api.example.com", Port: 443, Allowed: true, Rule: "GET https://api.example.com/v1/*"},
 	SubagentStarted{Session: "20261130-090100-0a1b2c3e", CallID: "c2", Task: "Find the test that fails."},
 	SubagentEnded{Session: "20261130-090100-0a1b2c3e", Reason: Completed, Usage: Usage{InputTokens: 90, OutputTokens: 9}, Steps: 2},
+	ContextReplaced{Targets: []int64{15}, By: "in_flight", Content: "left out"},
+	exampleCompaction(),
+	ContextReplaced{Targets: []int64{3, 8, 15}, By: "compaction", Content: "The tests were to be made to pass."},
+	CompactionEnded{By: "model", Tokens: 20, Usage: Usage{InputTokens: 60, OutputTokens: 9}},
+}
+
+func exampleCompaction() CompactionStarted {
+	e := CompactionStarted{
+		Reason: "threshold", Tokens: 900, Messages: 3, From: 3, To: 15, Model: "some-model", System: "You summarize.",
+		Parameters: json.RawMessage(`{"temperature":0}`), Prompt: "user: make the tests pass", Scheme: Scheme,
+	}
+	e.Digest = e.digest()
+	return e
 }
 
 func testStore(t testing.TB) *Store {
@@ -184,7 +197,7 @@ func FuzzDecode(f *testing.F) {
 		if twice, _ := Encode(again); !bytes.Equal(once, twice) {
 			t.Errorf("encoding is not stable:\n%s\n%s", once, twice)
 		}
-		new(History).Add(r.Event)
+		new(History).Add(r)
 		new(state).add(r)
 	})
 }
@@ -196,8 +209,8 @@ func TestVerifyHoldsAndNoticesChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report := Verify(records); len(report.Problems) > 0 || report.Requests != 1 || report.Turns != 1 {
-		t.Fatalf("Verify = %+v; want one request, one turn and no problem", report)
+	if report := Verify(records); len(report.Problems) > 0 || report.Requests != 2 || report.Turns != 1 {
+		t.Fatalf("Verify = %+v; want two requests, one turn and no problem", report)
 	}
 	changes := []struct {
 		name   string
@@ -442,8 +455,8 @@ func TestAppendOnAFullDisk(t *testing.T) {
 
 func TestDigestsAgree(t *testing.T) {
 	var h History
-	for _, e := range everyKind {
-		h.Add(e)
+	for i, e := range everyKind {
+		h.Add(Record{Seq: int64(i), Event: e})
 		if got, want := h.Digest(), Digest(h.Header(), h.Messages()); got != want {
 			t.Errorf("after %s the running digest is %s, the computed one %s", e.kind(), got, want)
 		}

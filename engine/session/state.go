@@ -13,6 +13,7 @@ type state struct {
 	steps       int // steps so far in the open turn
 	pending     []pendingCall
 	children    []ID             // subagents that work
+	compacting  bool
 	extensions  map[string]bool  // those that had a part
 	tokens      map[string]int64 // of models, spent or reserved, by extension
 	reserved    map[CallID]int64 // of them, for requests that wait for their answers
@@ -60,6 +61,16 @@ func (s *state) add(r Record) error {
 		return s.startChild(e)
 	case SubagentEnded:
 		return s.endChild(e)
+	case CompactionStarted:
+		if s.compacting {
+			return fmt.Errorf("a compaction inside a compaction")
+		}
+		s.compacting = true
+	case CompactionEnded:
+		if !s.compacting {
+			return fmt.Errorf("a compaction ends that was not started")
+		}
+		s.compacting = false
 	case HookVerdict:
 		s.met(e.Extension)
 	case HookFailed:
@@ -181,6 +192,9 @@ func (s *state) repair(seq int64) []Event {
 	var events []Event
 	for _, child := range s.children {
 		events = append(events, SubagentEnded{Session: child, Reason: Interrupted, Error: processEnded})
+	}
+	if s.compacting {
+		events = append(events, CompactionEnded{Error: processEnded})
 	}
 	for _, p := range s.pending {
 		content, code := outcomeUnknown, "TOOL_OUTCOME_UNKNOWN"

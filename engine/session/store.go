@@ -198,7 +198,10 @@ func (l *Log) load(content []byte) error {
 		return err
 	}
 	for _, r := range records {
-		l.history.Add(r.Event)
+		if err := l.history.check(r.Event); err != nil {
+			return fmt.Errorf("line %d: %w: %w", r.Seq+1, ErrCorrupt, err)
+		}
+		l.history.Add(r)
 	}
 	if torn := len(content) - whole; torn > 0 {
 		if err := l.file.Truncate(int64(whole)); err != nil {

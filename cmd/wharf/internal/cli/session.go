@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -188,6 +189,12 @@ func showEvent(r session.Record) string {
 			kind = strings.TrimSpace("error " + e.Code)
 		}
 		return line(kind, clip(e.Content, 2000))
+	case session.ContextReplaced:
+		return line("replaced", fmt.Sprintf("%s, by %s\n%s", count(len(e.Targets), "message"), e.By, clip(e.Content, 2000)))
+	case session.CompactionStarted:
+		return line("compacting", fmt.Sprintf("%s (%s): the history has %d tokens", count(e.Messages, "message"), e.Reason, e.Tokens))
+	case session.CompactionEnded:
+		return line("compacted", strings.TrimSpace(fmt.Sprintf("by %s: the history has %d tokens\n%s", cmp.Or(e.By, "nothing"), e.Tokens, e.Error)))
 	case session.HookVerdict:
 		return line("hook", describeVerdict(e))
 	case session.HookFailed:

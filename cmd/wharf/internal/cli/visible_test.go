@@ -74,32 +74,49 @@ func firstTime(t *testing.T, path string) string {
 	return at
 }
 
+// shown is a message of a request, and the event that it comes from.
+type shown struct {
+	seq     float64
+	message object
+}
+
 // rebuild returns the body of each request that a log says was sent.
 func rebuild(t *testing.T, path string) (bodies []object) {
 	t.Helper()
 	var header object
-	var messages []any
+	var messages []shown
 	for _, e := range events(t, path) {
 		data, _ := e["data"].(object)
+		show := func(m object) { messages = append(messages, shown{e["seq"].(float64), m}) }
 		switch e["type"] {
 		case "request.header":
 			header = data
 		case "user.message":
-			if data["content"] != "" {
-				messages = append(messages, object{"role": "user", "content": data["content"]})
+			if strings.TrimSpace(data["content"].(string)) != "" {
+				show(object{"role": "user", "content": data["content"]})
 			}
 		case "assistant.message":
 			if m := assistant(data); m != nil {
-				messages = append(messages, m)
+				show(m)
 			}
 		case "tool.result":
 			content := data["content"]
-			if content == "" {
+			if strings.TrimSpace(content.(string)) == "" {
 				content = "(no output)"
 			}
-			messages = append(messages, object{"role": "tool", "tool_call_id": data["call_id"], "content": content})
+			show(object{"role": "tool", "tool_call_id": data["call_id"], "content": content})
+		case "context.replaced":
+			messages = replaced(messages, e["seq"].(float64), data)
 		case "request.sent":
-			bodies = append(bodies, request(header, messages))
+			var all []any
+			for _, m := range messages {
+				all = append(all, m.message)
+			}
+			bodies = append(bodies, request(header, all))
+		case "compaction.started":
+			if data["prompt"] != nil {
+				bodies = append(bodies, request(data, []any{object{"role": "user", "content": data["prompt"]}}))
+			}
 		case "extension.asked":
 			body := object{
 				"model": data["model"], "stream": true, "stream_options": object{"include_usage": true},
@@ -111,6 +128,28 @@ func rebuild(t *testing.T, path string) (bodies []object) {
 		}
 	}
 	return bodies
+}
+
+// replaced returns the messages as they are after a replacement: of results the
+// content, of all else the whole, with one message in the place of the first.
+func replaced(messages []shown, seq float64, data object) (after []shown) {
+	target := func(m shown) bool { return slices.Contains(data["targets"].([]any), any(m.seq)) }
+	results := !slices.ContainsFunc(messages, func(m shown) bool { return target(m) && m.message["role"] != "tool" })
+	first := true
+	for _, m := range messages {
+		switch {
+		case !target(m):
+			after = append(after, m)
+		case results:
+			m.message = maps.Clone(m.message)
+			m.message["content"] = data["content"]
+			after = append(after, m)
+		case first && data["content"] != "":
+			after = append(after, shown{seq, object{"role": "user", "content": data["content"]}})
+			first = false
+		}
+	}
+	return after
 }
 
 func request(header object, messages []any) object {
