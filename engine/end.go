@@ -25,7 +25,7 @@ func (t *turn) end(ctx context.Context, err error) Result {
 	if failure := t.hooks.OnFinally(last, t.at(), reason, t.text); failure != nil && err == nil {
 		err, reason = failure, reasonOf(last, failure)
 	}
-	ended := session.TurnEnded{Turn: t.number, Reason: reason, Text: t.text, Usage: t.usage, Steps: t.step}
+	ended := session.TurnEnded{Turn: t.number, Reason: reason, Text: t.text, Usage: t.usage, Steps: t.steps()}
 	if err != nil {
 		ended.Error = strings.ToValidUTF8(err.Error(), "�")
 	}
@@ -35,8 +35,11 @@ func (t *turn) end(ctx context.Context, err error) Result {
 			reason = session.ToolError
 		}
 	}
-	return Result{Reason: reason, Text: t.text, Usage: t.usage, Steps: t.step, Denials: t.denials, Err: err}
+	return Result{Reason: reason, Text: t.text, Usage: t.usage, Cost: t.cost, Steps: t.steps(), Denials: t.denials, Err: err}
 }
+
+// steps is how many of its steps the turn took; a last word is none of them.
+func (t *turn) steps() int { return min(t.step, t.cfg.MaxSteps) }
 
 // outcome tells hooks of the answer, or why there is none. A cancel is neither, and
 // a fault of ours or of a hook is no result.

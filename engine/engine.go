@@ -36,6 +36,14 @@ type Config struct {
 	Parallel    int             // calls of one reply that run side by side at most; 0 means 8
 	ToolTimeout time.Duration   // for a call of a tool that names none; 0 means 2 minutes
 
+	RequestTimeout time.Duration      // for one reply, from request to end; 0 means 10 minutes
+	Retry          Retries            // of requests that failed
+	Fallbacks      []string           // models to ask in turn when one fails for good; for the rest of the turn
+	Budget         Budget             // of each turn; zero means none
+	Prices         map[string]Price   // by model; needed where Budget limits the cost
+	Repeats        Repeats            // when calls that go nowhere are advised against and refused
+	ToolRepeats    map[string]Repeats // the same for single tools, by name
+
 	// Redact takes out of each tool result what neither the model, nor hooks, nor
 	// the log may have, such as the values of secrets. Nil takes out nothing.
 	Redact func(string) string
@@ -47,7 +55,8 @@ type Engine struct {
 	cfg     Config
 	hooks   *hook.Chain
 	header  session.Header
-	carried []string             // contexts for the next turn
+	carried []string // contexts for the next turn
+	inbox   inbox
 	running atomic.Pointer[turn] // nil between turns
 }
 
@@ -60,6 +69,11 @@ func New(cfg Config) (*Engine, error) {
 	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, 40)
 	cfg.Parallel = cmp.Or(cfg.Parallel, 8)
 	cfg.ToolTimeout = cmp.Or(cfg.ToolTimeout, 2*time.Minute)
+	cfg.RequestTimeout = cmp.Or(cfg.RequestTimeout, 10*time.Minute)
+	cfg.Retry = cfg.Retry.defaults()
+	if err := cfg.checkBudget(); err != nil {
+		return nil, err
+	}
 	e := &Engine{cfg: cfg, header: session.Header{
 		System: cfg.System, Tools: cfg.Tools.Specs(), Model: cfg.Model, Parameters: cfg.Parameters, Options: cfg.Options,
 	}}
@@ -78,6 +92,7 @@ type Result struct {
 	Reason  session.Reason
 	Text    string // the final answer, or what there was of it
 	Usage   session.Usage
+	Cost    float64 // by Config.Prices; 0 where they do not say
 	Steps   int
 	Denials []Denial
 	Err     error // why the turn did not complete; nil if it did
@@ -122,8 +137,13 @@ func (e *Engine) Turn(ctx context.Context, in Input) Result {
 func (e *Engine) runTurn(ctx context.Context, in Input, show func(Event)) Result {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	if limit := e.cfg.Budget.Time; limit > 0 {
+		timed, cancel := context.WithTimeoutCause(inner, limit, overTime(limit))
+		defer cancel()
+		inner = timed
+	}
 	t := &turn{
-		Engine: e, number: e.cfg.Log.Turns() + 1, stop: stop, show: show, hooks: e.hooks.With(in.Hooks),
+		Engine: e, number: e.cfg.Log.Turns() + 1, stop: stop, show: show, hooks: e.hooks.With(in.Hooks), model: e.header.Model,
 		contexts: e.carried, serial: make(chan struct{}, 1),
 	}
 	e.carried = nil

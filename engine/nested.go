@@ -155,7 +155,7 @@ func (e *Engine) Complete(ctx context.Context, c Completion) (Answer, error) {
 		answered.Tokens = c.Reserved // the server did not say, or not the truth: in doubt all of it
 	}
 	defer t.enter(ctx)()
-	t.usage = t.usage.Add(answered.Usage)
+	t.spend(header.Model, answered.Usage)
 	return Answer{Text: answered.Text, Usage: answered.Usage}, errors.Join(failure, t.record(answered))
 }
 

@@ -15,35 +15,66 @@ import (
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
+// reply is what a request brought.
+type reply struct {
+	session.AssistantMessage
+	dropped int // calls that were cut off or had no name: they are neither run nor kept
+}
+
+// cut reports whether the output limit ended the reply.
+func (r reply) cut() bool {
+	switch r.FinishReason {
+	case "length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded":
+		return true
+	}
+	return false
+}
+
 // request gets the model's next reply, or what a hook answers in its place.
-func (t *turn) request(ctx context.Context) (session.AssistantMessage, error) {
+func (t *turn) request(ctx context.Context) (reply, error) {
+	defer func() { t.plain = false }()
 	header, instead, err := t.plan(ctx)
 	if err != nil {
-		return session.AssistantMessage{}, err
+		return reply{}, err
 	}
 	if instead != nil {
-		return session.AssistantMessage{Text: instead.Text, FinishReason: "stop"}, nil
+		return reply{AssistantMessage: session.AssistantMessage{Text: instead.Text, FinishReason: "stop"}}, nil
 	}
-	if !sameHeader(header, t.cfg.Log.Header()) {
-		if err := t.record(header); err != nil {
-			return session.AssistantMessage{}, err
-		}
-	}
+	var before error
 	for attempt := 1; ; attempt++ {
-		reply, err := t.send(ctx)
+		header.Model = t.model
+		if err := t.announce(header); err != nil {
+			return reply{}, err
+		}
+		r, err := t.send(ctx)
 		if err == nil {
-			return reply, nil
+			return r, nil
 		}
-		if again, failure := t.retry(ctx, attempt, reply, err); failure != nil || !again {
-			return reply, errors.Join(err, failure)
+		switch again, failure := t.retry(ctx, attempt, r, err); {
+		case failure != nil:
+			return r, failure
+		case again == notAgain:
+			return r, lastError(before, err)
+		case again == otherModel:
+			attempt = 0
 		}
+		before = err
 	}
+}
+
+// announce takes the header of the next request into the log, where it changed.
+func (t *turn) announce(header session.Header) error {
+	if sameHeader(header, t.cfg.Log.Header()) {
+		return nil
+	}
+	return t.record(header)
 }
 
 // plan makes the header of the next request, as hooks leave it.
 func (t *turn) plan(ctx context.Context) (session.Header, *hook.Response, error) {
 	header := t.header
-	if t.empty > maxEmpty {
+	header.Model = t.model
+	if t.plain {
 		header.Tools = nil
 	}
 	if t.step > 1 && header.ToolChoice != "none" {
@@ -63,52 +94,24 @@ func (t *turn) plan(ctx context.Context) (session.Header, *hook.Response, error)
 }
 
 // send sends what the log holds to the model and collects the reply.
-func (t *turn) send(ctx context.Context) (session.AssistantMessage, error) {
+func (t *turn) send(ctx context.Context) (reply, error) {
 	log := t.cfg.Log
 	err := t.record(session.RequestSent{Step: t.step, Digest: log.Digest(), Scheme: session.Scheme})
 	if err == nil {
 		err = log.Flush() // the intent is on record before the effect
 	}
 	if err != nil {
-		return session.AssistantMessage{}, err
+		return reply{}, err
 	}
 	return t.receive(ctx, provider.Request{Header: log.Header(), Messages: log.Messages()})
 }
 
-// maxAttempts is how often a request is sent at most.
-const maxAttempts = 5
-
-// retry waits, and reports whether the request is to be sent again: if a hook
-// says so, and nothing of a reply has come that somebody may have seen.
-func (t *turn) retry(ctx context.Context, attempt int, reply session.AssistantMessage, failure error) (bool, error) {
-	model, ok := errors.AsType[*provider.Error](failure)
-	if !ok || attempt == maxAttempts || ctx.Err() != nil || reply.Text+reply.Reasoning != "" || len(reply.Calls) > 0 {
-		return false, nil
-	}
-	again, err := t.hooks.OnRequestError(ctx, t.at(), hook.Failure{
-		Class: string(model.Class), Attempt: attempt, RetryAfterMS: model.RetryAfter.Milliseconds(), Error: model.Error(),
-	})
-	if err != nil || !again {
-		return false, err
-	}
-	delay := max(model.RetryAfter, time.Second<<(attempt-1))
-	if err := t.record(session.RequestRetried{Attempt: attempt, DelayMS: delay.Milliseconds(), Cause: model.Error()}); err != nil {
-		return false, err
-	}
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true, nil
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	}
-}
-
 // receive collects a reply. One that breaks off leaves its text in the log,
 // marked, unless that text had yet to pass a finalize_content hook.
-func (t *turn) receive(ctx context.Context, req provider.Request) (session.AssistantMessage, error) {
-	var reply session.AssistantMessage
+func (t *turn) receive(parent context.Context, req provider.Request) (reply, error) {
+	ctx, cancel := context.WithTimeoutCause(parent, t.cfg.RequestTimeout, errRequestTimeout)
+	defer cancel()
+	var r reply
 	var text, reasoning strings.Builder
 	var err error
 	for delta, failure := range t.cfg.Provider.Stream(ctx, req) {
@@ -118,28 +121,41 @@ func (t *turn) receive(ctx context.Context, req provider.Request) (session.Assis
 		text.WriteString(delta.Text)
 		reasoning.WriteString(delta.Reasoning)
 		if delta.Call != nil {
-			reply.Calls = append(reply.Calls, *delta.Call)
+			r.Calls = append(r.Calls, *delta.Call)
 		}
 		if delta.Usage != nil {
-			reply.Usage = *delta.Usage
+			r.Usage = *delta.Usage
 		}
 		if delta.Finish != "" {
-			reply.FinishReason = delta.Finish
+			r.FinishReason = delta.Finish
 		}
 		if delta.Extra != nil {
-			reply.Extra = delta.Extra
+			r.Extra = delta.Extra
 		}
 		if err = t.stream(ctx, delta); err != nil {
 			break
 		}
 	}
-	t.usage = t.usage.Add(reply.Usage)
-	reply.Text, reply.Reasoning = text.String(), reasoning.String()
-	if err != nil {
-		return reply, errors.Join(err, t.keepPrefix(reply))
+	t.spend(req.Model, r.Usage)
+	r.Text, r.Reasoning = text.String(), reasoning.String()
+	switch {
+	case err == nil:
+		t.adoptCalls(&r)
+		return r, nil
+	case parent.Err() == nil && ctx.Err() != nil:
+		err = tooLong(t.cfg.RequestTimeout)
 	}
-	t.adoptCalls(&reply)
-	return reply, nil
+	return r, errors.Join(err, t.keepPrefix(r))
+}
+
+var errRequestTimeout = errors.New("request time limit")
+
+// tooLong is the failure of a request that was not answered whole in time.
+func tooLong(limit time.Duration) error {
+	return &provider.Error{
+		Class: provider.Timeout, Message: fmt.Sprintf("the reply was not whole after %v", limit),
+		Advice: "raise request_timeout, or ask for less", Err: errRequestTimeout,
+	}
 }
 
 // stream shows what arrives: to whoever follows the turn, unless the text has yet to
@@ -159,29 +175,36 @@ func (t *turn) stream(ctx context.Context, delta provider.Delta) error {
 	return t.hooks.OnStream(ctx, delta.Text)
 }
 
-func (t *turn) keepPrefix(reply session.AssistantMessage) error {
-	if reply.Text == "" || t.hooks.Has(hook.FinalizeContent) {
+func (t *turn) keepPrefix(r reply) error {
+	if r.Text == "" || t.hooks.Has(hook.FinalizeContent) {
 		return nil
 	}
-	reply.Calls, reply.Extra, reply.Interrupted = nil, nil, true
-	return t.record(reply)
+	r.Calls, r.Extra, r.Interrupted = nil, nil, true
+	return t.record(r.AssistantMessage)
 }
 
-// adoptCalls drops the calls of a reply that was cut short, since they may be
-// too, and gives an id to each call that has none of its own; an id that the
-// model chose for a later call is not given away.
-func (t *turn) adoptCalls(reply *session.AssistantMessage) {
-	switch reply.FinishReason {
-	case "length", "content_filter":
-		reply.Calls = nil
+// adoptCalls drops calls that cannot be run: those of a reply that was cut short,
+// since they may be too, those without a name, and those of a reply that was to
+// have none. It gives an id to each call that has none of its own in this session;
+// an id that the model chose for a later call is not given away.
+func (t *turn) adoptCalls(r *reply) {
+	made := len(r.Calls)
+	switch {
+	case t.plain, r.FinishReason == "content_filter":
+		r.Calls = nil
+		return
+	case r.cut():
+		r.Calls = nil
 	}
+	r.Calls = slices.DeleteFunc(r.Calls, func(c session.Call) bool { return blank(c.Name) })
+	r.dropped = made - len(r.Calls)
 	chosen, taken := map[session.CallID]bool{}, map[session.CallID]bool{}
-	for _, c := range reply.Calls {
+	for _, c := range r.Calls {
 		chosen[c.ID] = true
 	}
-	for i := range reply.Calls {
-		c := &reply.Calls[i]
-		for n := i + 1; c.ID == "" || taken[c.ID]; n += len(reply.Calls) {
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		for n := i + 1; c.ID == "" || taken[c.ID] || t.cfg.Log.Called(c.ID); n += len(r.Calls) {
 			c.ID = session.CallID(fmt.Sprintf("wharf_%d_%d_%d", t.number, t.step, n))
 			taken[c.ID] = taken[c.ID] || chosen[c.ID]
 		}

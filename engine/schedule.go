@@ -14,6 +14,7 @@ import (
 // slot is a call of a reply, from its start to its result.
 type slot struct {
 	call     session.Call
+	times    int   // that it was made in a row
 	begun    int64 // the event that wrote it down
 	start    time.Time
 	judged   *judged // nil: there is no body to run
@@ -42,9 +43,9 @@ type schedule struct {
 // runCalls takes a reply with calls into the log and runs them. Each call gets
 // exactly one result, whatever happens; only a log that cannot be written, a
 // hook that ends the turn or the end of ctx stops it.
-func (t *turn) runCalls(ctx context.Context, reply session.AssistantMessage) error {
-	t.empty, t.objections = 0, 0
-	if err := t.keep(ctx, reply); err != nil {
+func (t *turn) runCalls(ctx context.Context, reply reply) error {
+	t.empty, t.nameless, t.objected, t.parts = 0, 0, 0, nil
+	if _, err := t.keep(ctx, reply); err != nil {
 		return err
 	}
 	blocked, stop := t.hooks.BeforeExecuteTools(inSerial(ctx), t.at(), asCalls(reply.Calls))
@@ -75,6 +76,7 @@ func (s *schedule) commit(ctx context.Context) {
 			x.result, x.failure = s.review(inSerial(ctx), x.judged, x.result, x.failed)
 		}
 		s.fail(x.failure)
+		s.fail(s.guard(x))
 		x.result = s.redact(x.result)
 		s.done = append(s.done, hook.Done{Call: asCall(x.call), Result: seen(x.result)})
 		s.fail(s.record(session.ToolResult{
@@ -108,13 +110,15 @@ func (s *schedule) begin(ctx context.Context, x *slot, blocked string) {
 	x.start = time.Now()
 	event, err := s.cfg.Log.Append(session.ToolCall{CallID: x.call.ID, Name: x.call.Name, Arguments: x.call.Arguments, Step: s.step})
 	s.fail(err)
-	x.begun = event.Seq
+	x.begun, x.times = event.Seq, s.repeats.count(x.call)
 	inner, refusal := ctx, ""
 	switch {
 	case s.stopped != nil:
 		x.result = tool.Result{Content: "the turn ended before the call was started", IsError: true, Code: tool.AbortedBeforeDispatch}
 	case blocked != "":
 		x.result = s.deny("", x.call, blocked)
+	case s.repeated(x.call, x.times) != nil:
+		x.result = *s.repeated(x.call, x.times)
 	default:
 		if inner, refusal = within(ctx, "", x.call.Name, !x.alone); refusal != "" {
 			x.result = s.deny("", x.call, refusal)

@@ -289,7 +289,11 @@ func TestHammerNestedCalls(t *testing.T) {
 		if err := errors.Join(tools.Add(outer), tools.Add(inner)); err != nil {
 			t.Fatal(err)
 		}
-		replies, err := script.Parse("x", strings.NewReader(`{"calls":[`+strings.Repeat(`{"name":"outer","arguments":{}},`, calls-1)+`{"name":"outer","arguments":{}}]}`+"\n{\"text\":\"Done.\"}\n"))
+		var made []string
+		for i := range calls {
+			made = append(made, fmt.Sprintf(`{"name":"outer","arguments":{"n":%d}}`, i))
+		}
+		replies, err := script.Parse("x", strings.NewReader(`{"calls":[`+strings.Join(made, ",")+`]}`+"\n{\"text\":\"Done.\"}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,12 @@ type transcript struct {
 	Nested   bool   // with the tools nest and nest_side
 	Secret   string // is taken out of results
 	Hooks    []*scriptedHook
+
+	Budget      engine.Budget
+	Prices      map[string]engine.Price
+	Fallbacks   []string
+	Repeats     engine.Repeats
+	ToolRepeats map[string]engine.Repeats
 }
 
 // redact is the engine's Redact, nil if there is no secret.
@@ -108,6 +115,17 @@ func fake(name string, effect permission.Effect, run func(context.Context, tool.
 		},
 		Effect: effect, Timeout: time.Minute,
 	}, run}
+}
+
+// say leaves an input for the model while a turn runs, as a user might: the text
+// is the delivery and, after a colon, what is said.
+func (n *nested) say(_ context.Context, c tool.Call) (tool.Result, error) {
+	var args struct{ Text string }
+	if err := json.Unmarshal(c.Arguments, &args); err != nil {
+		return tool.Result{}, err
+	}
+	delivery, text, _ := strings.Cut(args.Text, ":")
+	return tool.Result{Content: "said"}, n.engine.Add(engine.Input{Text: text}, engine.Delivery(delivery))
 }
 
 // testTools are what transcripts call: echo, write, boom, hang, cancel and net.
@@ -215,6 +233,11 @@ func play(t *testing.T, archive *txtar.Archive) string {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	nested, tools := &nested{}, testTools(t, cancel)
+	if bytes.Contains(part(archive, "model.jsonl"), []byte(`"name":"say"`)) {
+		if err := tools.Add(fake("say", permission.Reads, nested.say)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if config.Nested {
 		nested.addTools(t, tools)
 	}
@@ -226,6 +249,7 @@ func play(t *testing.T, archive *txtar.Archive) string {
 	e, err := engine.New(engine.Config{
 		Provider: script.New(replies), Log: log, Tools: tools, Policy: policy, Hooks: hooks,
 		Model: "scripted", System: "test", MaxSteps: config.MaxSteps, Redact: config.redact(),
+		Budget: config.Budget, Prices: config.Prices, Fallbacks: config.Fallbacks, Repeats: config.Repeats, ToolRepeats: config.ToolRepeats,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -238,6 +262,9 @@ func play(t *testing.T, archive *txtar.Archive) string {
 	for _, prompt := range config.Prompts {
 		result := e.Turn(ctx, engine.Input{Text: prompt})
 		fmt.Fprintf(&out, "= %s %q, %d denied, error: %v\n", result.Reason, result.Text, len(result.Denials), result.Err)
+	}
+	for in, ok := e.Next(); ok; in, ok = e.Next() {
+		fmt.Fprintf(&out, "= waiting: %q\n", in.Text)
 	}
 	if err := e.End(ctx, "exit"); err != nil {
 		fmt.Fprintf(&out, "= the session ends with: %v\n", err)
@@ -278,6 +305,9 @@ func checkLog(t *testing.T, store *session.Store, id session.ID) {
 	}
 }
 
+// delays are those of retries without what chance adds to them.
+var delays = regexp.MustCompile(`"delay_ms":(\d)\d{3}\b`)
+
 var digests = regexp.MustCompile(`"digest":"[0-9a-f]{64}"`)
 
 // show returns a record as a transcript has it: without what differs from run
@@ -291,6 +321,9 @@ func show(t *testing.T, r session.Record) string {
 		for _, tl := range e.Tools {
 			names = append(names, tl.Name)
 		}
+		if e.Model != "scripted" {
+			names = append(names, "to "+e.Model)
+		}
 		return fmt.Sprintf("%d request.header %s\n", r.Seq, strings.Join(names, " "))
 	}
 	line, err := session.Encode(r)
@@ -302,5 +335,6 @@ func show(t *testing.T, r session.Record) string {
 		t.Fatal(err)
 	}
 	data := digests.ReplaceAllString(string(env.Data), `"digest":"…"`)
+	data = delays.ReplaceAllString(data, `"delay_ms":${1}000`)
 	return fmt.Sprintf("%d %s %s\n", r.Seq, r.Type(), data)
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/wharf-agent/wharf/engine/hook"
@@ -13,19 +12,25 @@ import (
 // turn is one turn under way: an Engine's configuration, and how far it has come.
 type turn struct {
 	*Engine
-	hooks      *hook.Chain // the session's, and this turn's own
-	number     int
-	step       int
-	empty      int    // replies in a row that held neither text nor calls
-	objections int    // of hooks to the turn's end, in a row
-	text       string // the final answer
-	usage      session.Usage
-	contexts   []string    // of hooks, for the next request
-	done       []hook.Done // the step's calls
-	denials    []Denial
-	stop       context.CancelCauseFunc // ends the turn from within what it called
-	show       func(Event)             // shows a piece of a reply to whoever follows the turn
-	serial     chan struct{}           // held by whoever is in the serial part: see schedule.go
+	hooks    *hook.Chain // the session's, and this turn's own
+	number   int
+	step     int
+	text     string // the final answer
+	limit    error  // for which the answer is not the whole one, or none; nil: it is
+	usage    session.Usage
+	cost     float64
+	model    string      // that is asked
+	fallback int         // how many models of the list after the first have been
+	contexts []string    // of hooks, for the next request
+	done     []hook.Done // the step's calls
+	denials  []Denial
+	recovery             // from replies that are no answer: recover.go
+	steered  int         // how often in the turn an input kept it from ending
+	objected int         // how often in a row hooks did
+	repeats  repeats     // calls that go nowhere: repeat.go
+	show     func(Event) // shows a piece of a reply to whoever follows the turn
+	stop     context.CancelCauseFunc
+	serial   chan struct{} // held by whoever is in the serial part: see schedule.go
 }
 
 // loop runs the turn up to its final text. nil means that it completed; an
@@ -35,48 +40,59 @@ func (t *turn) loop(ctx context.Context, in Input) error {
 		return err
 	}
 	for t.step < t.cfg.MaxSteps {
-		if err := t.startStep(ctx); err != nil {
+		if err := t.startStep(ctx, maxInputs); err != nil {
 			return err
 		}
 		reply, err := t.request(ctx)
 		if err != nil {
-			return err
+			return t.giveUp(ctx, err)
 		}
 		over := false
 		switch {
 		case len(reply.Calls) > 0:
 			err = t.runCalls(ctx, reply)
-		case reply.FinishReason == "length":
-			err = t.cutOff(ctx, reply)
-		case strings.TrimSpace(reply.Text) == "":
-			err = t.askAgain(ctx, reply)
+		case blank(reply.Text) && reply.dropped == 0:
+			over, err = t.askAgain(ctx, reply)
+		case reply.cut() || blank(reply.Text):
+			over, err = t.goOn(ctx, reply)
 		default:
 			over, err = t.stopOrGoOn(ctx, reply)
 		}
 		if err == nil {
 			err = t.endStep(ctx)
 		}
-		if err != nil || over {
+		if err != nil {
 			return err
 		}
+		if over {
+			return t.limit
+		}
 	}
-	return &endError{session.MaxSteps, fmt.Errorf("the turn took all of its %d steps: raise --max-steps, or resume the session to go on", t.cfg.MaxSteps)}
+	return t.lastWord(ctx)
 }
 
-// submit takes the input into the log, as hooks leave it.
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// submit takes the input that opens the turn into the log, as hooks leave it.
 func (t *turn) submit(ctx context.Context, in Input) error {
-	s, err := t.hooks.UserPromptSubmit(ctx, t.at(), in.Text)
+	s, err := t.prompt(ctx, in, "turn")
 	if err != nil {
 		return err
 	}
 	if s.Blocked != "" {
 		return &endError{session.Blocked, errors.New(s.Blocked)}
 	}
-	t.contexts = append(t.contexts, s.Contexts...)
-	if err := t.record(session.UserMessage{Content: s.Text, Origin: "user", Delivery: "turn"}); err != nil {
-		return err
-	}
 	return t.pass(t.hooks.BeforeRun(ctx, t.at(), s.Text))
+}
+
+// prompt takes an input into the log, unless a hook blocks it.
+func (t *turn) prompt(ctx context.Context, in Input, delivery string) (hook.Submitted, error) {
+	s, err := t.hooks.UserPromptSubmit(ctx, t.at(), in.Text)
+	if err != nil || s.Blocked != "" {
+		return s, err
+	}
+	t.contexts = append(t.contexts, s.Contexts...)
+	return s, t.record(session.UserMessage{Content: s.Text, Origin: "user", Delivery: delivery})
 }
 
 // pass takes what hooks say of something that is about to begin.
@@ -88,9 +104,17 @@ func (t *turn) pass(g hook.Gated, err error) error {
 	return err
 }
 
-func (t *turn) startStep(ctx context.Context) error {
+// startStep opens a step, unless a budget or a hook is against it, with what
+// came in for it: up to so many inputs, and what hooks had to add.
+func (t *turn) startStep(ctx context.Context, inputs int) error {
+	if err := t.overBudget(); err != nil {
+		return err
+	}
 	counts := hook.Counts{Steps: t.step, MaxSteps: t.cfg.MaxSteps, Usage: t.usage}
 	if err := t.pass(t.hooks.BeforeIteration(ctx, t.at(), counts)); err != nil {
+		return err
+	}
+	if err := t.takeInputs(ctx, inputs); err != nil {
 		return err
 	}
 	for _, text := range t.contexts {
@@ -110,78 +134,58 @@ func (t *turn) endStep(ctx context.Context) error {
 	return t.record(session.StepEnded{Turn: t.number, Step: t.step})
 }
 
-// maxEmpty is how many empty replies are simply asked for again; after the
-// next, a request without tools must bring a text.
-const maxEmpty = 2
-
-// askAgain notes an empty reply, so that the loop asks again: twice as it
-// was, then once without tools, and then no more.
-func (t *turn) askAgain(ctx context.Context, reply session.AssistantMessage) error {
-	if err := t.keep(ctx, reply); err != nil {
-		return err
-	}
-	t.empty++
-	if t.empty <= maxEmpty {
-		return nil
-	}
-	if t.empty == maxEmpty+1 {
-		return t.record(session.UserMessage{Content: answerInText, Origin: "engine", Delivery: "step"})
-	}
-	return &endError{session.EmptyResponse, fmt.Errorf("the model answered nothing, %d times in a row: try another model, or look at the server", t.empty)}
-}
-
-const answerInText = "Your last replies were empty. Answer now in plain text, without calling a tool."
-
 // keep takes a reply that is not the last into the log.
-func (t *turn) keep(ctx context.Context, reply session.AssistantMessage) error {
-	if err := t.hooks.StreamEnd(ctx, t.at(), reply.Reasoning != "", true); err != nil {
-		return err
+func (t *turn) keep(ctx context.Context, r reply) (session.Record, error) {
+	if err := t.hooks.StreamEnd(ctx, t.at(), r.Reasoning != "", true); err != nil {
+		return session.Record{}, err
 	}
-	return t.record(reply)
+	return t.cfg.Log.Append(r.AssistantMessage)
 }
 
 // maxObjections is how often in a row hooks may keep a turn from ending.
 const maxObjections = 8
 
-// stopOrGoOn ends the turn with a text, unless a hook has something to say to
-// the model first.
-func (t *turn) stopOrGoOn(ctx context.Context, reply session.AssistantMessage) (over bool, err error) {
-	if t.objections == maxObjections {
-		return true, t.finish(ctx, reply)
+// stopOrGoOn ends the turn with a text, unless somebody has something to say to
+// the model first: whoever gave an input meanwhile, or a hook.
+func (t *turn) stopOrGoOn(ctx context.Context, r reply) (over bool, err error) {
+	if t.steered < maxSteered && t.inbox.wakes() {
+		t.steered++
+		t.parts = nil
+		_, err := t.keep(ctx, r)
+		return false, err
 	}
-	message, err := t.hooks.TurnStopping(ctx, t.at(), reply.Text)
+	if t.objected == maxObjections {
+		return true, t.finish(ctx, r)
+	}
+	message, err := t.hooks.TurnStopping(ctx, t.at(), t.whole(r.Text))
 	if err != nil {
 		return false, err
 	}
 	if message == "" {
-		return true, t.finish(ctx, reply)
+		return true, t.finish(ctx, r)
 	}
-	t.objections++
-	if err := t.keep(ctx, reply); err != nil {
+	t.objected++
+	t.parts = nil
+	if _, err := t.keep(ctx, r); err != nil {
 		return false, err
 	}
 	return false, t.record(session.UserMessage{Content: message, Origin: "hook", Delivery: "step"})
 }
 
 // finish passes the final text through finalize_content and takes it into the log.
-func (t *turn) finish(ctx context.Context, reply session.AssistantMessage) error {
-	final, err := t.hooks.FinalizeContent(ctx, t.at(), reply.Text)
+func (t *turn) finish(ctx context.Context, r reply) error {
+	final, err := t.hooks.FinalizeContent(ctx, t.at(), t.whole(r.Text))
 	if err != nil {
 		return err
 	}
-	if err := t.hooks.StreamEnd(ctx, t.at(), reply.Reasoning != "", false); err != nil {
+	if err := t.hooks.StreamEnd(ctx, t.at(), r.Reasoning != "", false); err != nil {
 		return err
 	}
-	reply.Text, t.text = final, final
-	return t.record(reply)
-}
-
-// cutOff ends the turn with as much of the answer as its token limit let through.
-func (t *turn) cutOff(ctx context.Context, reply session.AssistantMessage) error {
-	if err := t.finish(ctx, reply); err != nil {
+	r.Text, t.text = final, final
+	if err := t.joinParts(); err != nil {
 		return err
 	}
-	return &endError{session.MaxTokens, errors.New("the answer was cut off at the model's output limit: raise it in [parameters], or ask for less")}
+	return t.record(r.AssistantMessage)
 }
 
 func (t *turn) at() hook.At {

@@ -146,10 +146,9 @@ type Failure struct {
 	Error        string `json:"error"`
 }
 
-// OnRequestError asks whether a request that failed is to be sent again: if a
-// hook says so, and none says fail.
-func (c *Chain) OnRequestError(ctx context.Context, at At, f Failure) (retry bool, err error) {
-	var said Decision
+// OnRequestError asks what to do about a request that failed: Retry if a hook says
+// so and none says Fail, or nothing if none has an opinion.
+func (c *Chain) OnRequestError(ctx context.Context, at At, f Failure) (said Decision, err error) {
 	err = c.ask(ctx, question{
 		point: OnRequestError,
 		payload: func() any {
@@ -164,7 +163,7 @@ func (c *Chain) OnRequestError(ctx context.Context, at At, f Failure) (retry boo
 			}
 		},
 	})
-	return said == Retry, err
+	return said, err
 }
 
 // EmitReasoning shows hooks a piece of the model's reasoning.

@@ -77,6 +77,7 @@ type Error struct {
 	Status     int           // of HTTP; 0 if there was none
 	Message    string        // what the server or the network said
 	Advice     string        // what to do; may be empty
+	Permanent  bool          // asking again would end in the same way, whatever the class
 	RetryAfter time.Duration // how long the server wants us to wait; 0 if it did not say
 	Err        error         // the cause, if there is one
 }

@@ -56,7 +56,7 @@ type TurnEnded struct {
 	Reason Reason `json:"reason"`
 	Text   string `json:"text"`
 	Usage  Usage  `json:"usage"` // of all the turn's requests together
-	Steps  int    `json:"steps"`
+	Steps  int    `json:"steps"` // without that of a last word, after all were used up
 	Error  string `json:"error,omitempty"`
 }
 
@@ -122,11 +122,13 @@ type RequestSent struct {
 	Scheme string `json:"scheme"` // names the canonical form that was hashed
 }
 
-// RequestRetried says that a request failed and is about to be sent again.
+// RequestRetried says that a request failed and is about to be sent again, where
+// Model is not empty to another model than before.
 type RequestRetried struct {
 	Attempt int    `json:"attempt"` // the one that failed; counts from 1
 	DelayMS int64  `json:"delay_ms"`
 	Cause   string `json:"cause"`
+	Model   string `json:"model,omitempty"` // that is asked instead
 }
 
 // AssistantMessage is what the model answered.

@@ -96,6 +96,13 @@ func (l *Log) Tokens(extension string) int64 {
 	return l.state.tokens[extension]
 }
 
+// Called reports whether an assistant message has made a call of that id.
+func (l *Log) Called(id CallID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.called[id]
+}
+
 // StepOpen reports whether a step has started and not ended.
 func (l *Log) StepOpen() bool {
 	l.mu.Lock()

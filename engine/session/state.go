@@ -12,8 +12,9 @@ type state struct {
 	step        int // the open step, or 0
 	steps       int // steps so far in the open turn
 	pending     []pendingCall
-	children    []ID             // subagents that work
+	children    []ID // subagents that work
 	compacting  bool
+	called      map[CallID]bool  // the ids of all calls so far
 	extensions  map[string]bool  // those that had a part
 	tokens      map[string]int64 // of models, spent or reserved, by extension
 	reserved    map[CallID]int64 // of them, for requests that wait for their answers
@@ -51,6 +52,10 @@ func (s *state) add(r Record) error {
 			return fmt.Errorf("an assistant message outside a turn")
 		}
 		for _, c := range e.Calls {
+			if s.called == nil {
+				s.called = map[CallID]bool{}
+			}
+			s.called[c.ID] = true
 			s.pending = append(s.pending, pendingCall{Call: c, seq: -1})
 		}
 	case ToolCall:

@@ -70,6 +70,7 @@ const (
 	InvalidOutput         Code = "INVALID_TOOL_OUTPUT"
 	TimedOut              Code = "TOOL_TIMEOUT"
 	Denied                Code = "DENIED"
+	Repeated              Code = "REPEATED"
 	SandboxUnavailable    Code = "SANDBOX_UNAVAILABLE"
 	Aborted               Code = "ABORTED"
 	AbortedBeforeDispatch Code = "ABORTED_BEFORE_DISPATCH"

@@ -22,19 +22,27 @@ import (
 
 // config is the effective configuration. Zero means the default.
 type config struct {
-	Provider    string                     `toml:"provider"`
-	Model       string                     `toml:"model"`
-	BaseURL     string                     `toml:"base_url"`
-	IdleTimeout duration                   `toml:"idle_timeout"` // the longest silence of a server
-	Parameters  map[string]any             `toml:"parameters"`   // of each request, as the server names them
-	MaxSteps    int                        `toml:"max_steps"`
-	Parallel    int                        `toml:"parallel_calls"`
-	Approve     string                     `toml:"approve"`
-	Sandbox     sandboxConfig              `toml:"sandbox"`
-	Log         logConfig                  `toml:"log"`
-	Extensions  map[string]extensionConfig `toml:"extensions"`
-	Secrets     map[string]secretConfig    `toml:"secrets"` // of the user's own file alone
-	Trust       map[string]string          `toml:"trust"`   // what projects bring, by path: "sha256:…"
+	Provider    string                 `toml:"provider"`
+	Model       string                 `toml:"model"`
+	BaseURL     string                 `toml:"base_url"`
+	IdleTimeout duration               `toml:"idle_timeout"` // the longest silence of a server
+	Parameters  map[string]any         `toml:"parameters"`   // of each request, as the server names them
+	MaxSteps    int                    `toml:"max_steps"`
+	Parallel    int                    `toml:"parallel_calls"`
+	Approve     string                 `toml:"approve"`
+	Fallbacks   []string               `toml:"fallback_models"`
+	Retry       retryConfig            `toml:"retry"`
+	Budget      budgetConfig           `toml:"budget"` // of a turn
+	Prices      map[string]priceConfig `toml:"prices"` // by model, for a million tokens
+	Repeat      repeatConfig           `toml:"repeat"` // calls that go nowhere
+
+	RequestTimeout duration `toml:"request_timeout"` // for one reply, from the request to its end
+
+	Sandbox    sandboxConfig              `toml:"sandbox"`
+	Log        logConfig                  `toml:"log"`
+	Extensions map[string]extensionConfig `toml:"extensions"`
+	Secrets    map[string]secretConfig    `toml:"secrets"` // of the user's own file alone
+	Trust      map[string]string          `toml:"trust"`   // what projects bring, by path: "sha256:…"
 
 	order   []string          // the extensions' names as they were configured
 	brought map[string]string // the extensions' files that the project names

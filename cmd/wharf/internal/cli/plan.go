@@ -141,11 +141,8 @@ func (o runOptions) config(f folders, workspace string) (config, []string, error
 	if o.maxSteps != 0 {
 		cfg.MaxSteps = o.maxSteps
 	}
-	if cfg.MaxSteps < 0 {
-		return config{}, nil, usagef("max_steps %d: it must be positive", cfg.MaxSteps)
-	}
-	if cfg.Parallel < 0 {
-		return config{}, nil, usagef("parallel_calls %d: it must be positive", cfg.Parallel)
+	if err := cfg.checkLimits(); err != nil {
+		return config{}, nil, err
 	}
 	switch {
 	case o.script != "" && o.provider == "":
@@ -254,11 +251,13 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 	if err := equipment.journal.attach(p.log); err != nil {
 		return nil, err
 	}
-	p.engine, err = engine.New(engine.Config{
+	cfg := engine.Config{
 		Provider: plan.model, Log: p.log, Tools: &equipment.tools, Hooks: equipment.hooks, Policy: plan.policy,
 		Model: plan.cfg.Model, System: systemText(plan.workspace, plan.cfg, o.noSandbox),
-		Parameters: plan.parameters, MaxSteps: plan.cfg.MaxSteps, Parallel: plan.cfg.Parallel, Redact: plan.redact,
-	})
+		Parameters: plan.parameters, Redact: plan.redact,
+	}
+	plan.cfg.limit(&cfg)
+	p.engine, err = engine.New(cfg)
 	equipment.gate.engine.Store(p.engine)
 	return p, err
 }

@@ -149,11 +149,11 @@ func (c *Client) networkError(err error) provider.Error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Advice = "is the server running there? start it, or set base_url"
 	case errors.As(err, &dns):
-		e.Advice = "check the host in base_url, and the network"
+		e.Advice, e.Permanent = "check the host in base_url, and the network", dns.IsNotFound
 	case errors.As(err, &unknownCA), errors.As(err, &wrongHost):
-		e.Advice = "check base_url, and that this machine trusts the server's certificate"
+		e.Advice, e.Permanent = "check base_url, and that this machine trusts the server's certificate", true
 	case errors.As(err, &notTLS), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		e.Advice = "the server speaks plain HTTP: write http:// in base_url"
+		e.Advice, e.Permanent = "the server speaks plain HTTP: write http:// in base_url", true
 	default:
 		e.Advice = "check base_url and the network, and try again"
 	}

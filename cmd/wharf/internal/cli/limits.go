@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/wharf-agent/wharf/engine"
+)
+
+// The tables of the configuration that say when enough is enough.
+type (
+	retryConfig struct {
+		Attempts int      `toml:"attempts"`
+		MaxWait  duration `toml:"max_wait"`
+	}
+	budgetConfig struct {
+		Tokens int64    `toml:"tokens"`
+		Cost   float64  `toml:"cost"`
+		Time   duration `toml:"time"`
+	}
+	priceConfig struct {
+		Input  float64 `toml:"input"`
+		Cached float64 `toml:"cached"`
+		Output float64 `toml:"output"`
+	}
+	repeatConfig struct {
+		Advise int                   `toml:"advise"`
+		Refuse int                   `toml:"refuse"`
+		Tools  map[string]repeatRule `toml:"tools"`
+	}
+	repeatRule struct {
+		Advise int `toml:"advise"`
+		Refuse int `toml:"refuse"`
+	}
+)
+
+// limit fills in what the configuration says of limits.
+func (c config) limit(e *engine.Config) {
+	e.MaxSteps, e.Parallel = c.MaxSteps, c.Parallel
+	e.RequestTimeout = time.Duration(c.RequestTimeout)
+	e.Retry = engine.Retries{Attempts: c.Retry.Attempts, MaxWait: time.Duration(c.Retry.MaxWait)}
+	e.Fallbacks = c.Fallbacks
+	e.Budget = engine.Budget{Tokens: c.Budget.Tokens, Cost: c.Budget.Cost, Time: time.Duration(c.Budget.Time)}
+	e.Repeats = engine.Repeats{Advise: c.Repeat.Advise, Refuse: c.Repeat.Refuse}
+	e.ToolRepeats = map[string]engine.Repeats{}
+	for name, rule := range c.Repeat.Tools {
+		e.ToolRepeats[name] = engine.Repeats(rule)
+	}
+	e.Prices = map[string]engine.Price{}
+	for model, price := range c.Prices {
+		e.Prices[model] = engine.Price(price)
+	}
+}
+
+// checkLimits says what is wrong with the limits before anything is begun.
+func (c config) checkLimits() error {
+	switch {
+	case c.MaxSteps < 0:
+		return usagef("max_steps %d: it must be positive", c.MaxSteps)
+	case c.Parallel < 0:
+		return usagef("parallel_calls %d: it must be positive", c.Parallel)
+	case c.Retry.Attempts < 0:
+		return usagef("retry.attempts %d: it must be positive; 1 is no second try", c.Retry.Attempts)
+	case c.Budget.Tokens < 0 || c.Budget.Cost < 0:
+		return usagef("budget: it must not be negative; leave it out for none")
+	case c.Budget.Cost > 0:
+		for _, model := range append([]string{c.Model}, c.Fallbacks...) {
+			if _, ok := c.Prices[model]; !ok {
+				return usagef("budget.cost: there is no price for the model %q: add [prices.%q] with input and output, for a million tokens each", model, model)
+			}
+		}
+	}
+	return nil
+}
