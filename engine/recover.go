@@ -197,5 +197,18 @@ func (t *turn) lastWord(ctx context.Context) error {
 	return errors.Join(spent, err)
 }
 
-// joinParts has later turns see one answer where this one saw parts.
-func (t *turn) joinParts() error { return nil }
+// joinParts has later turns see one answer where this one saw parts: the whole,
+// which follows. If governance replaced some of them already, it stays at that.
+func (t *turn) joinParts() error {
+	whole := session.ContextReplaced{By: "length"}
+	for _, p := range t.parts {
+		whole.Targets = append(whole.Targets, p.seqs...)
+	}
+	t.parts = nil
+	var refused error
+	t.cfg.Log.View(func(h *session.History) { refused = h.Check(whole) })
+	if refused != nil {
+		return nil
+	}
+	return t.record(whole)
+}

@@ -214,7 +214,7 @@ type ToolResult struct {
 // message of the user's with it stands in the place of the first.
 type ContextReplaced struct {
 	Targets []int64 `json:"targets"`
-	By      string  `json:"by"` // result_budget, in_flight, snip or compaction
+	By      string  `json:"by"` // result_budget, in_flight, snip, compaction, or length: parts of an answer that follows whole
 	Content string  `json:"content"`
 }
 
