@@ -134,7 +134,9 @@ func TestWaits(t *testing.T) {
 		{"the server says how long", []*provider.Error{limited(20 * time.Second)}, 20 * time.Second, ""},
 		{"a shorter wait than our own is not ours", []*provider.Error{limited(time.Millisecond)}, time.Second, ""},
 		{
-			"too long", []*provider.Error{limited(9 * time.Hour)}, 0,
+			"too long",
+			[]*provider.Error{limited(9 * time.Hour)},
+			0,
 			"status 429: slow down: the server can be asked again in 9h0m0s, at 09:00 on 1 January: resume the session then, or name another model",
 		},
 		{"what cannot pass", []*provider.Error{{Class: provider.Unreachable, Message: "no such host", Permanent: true}}, 0, "no such host"},

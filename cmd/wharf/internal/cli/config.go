@@ -143,7 +143,8 @@ func (l *loader) addEnvironment() error {
 	return nil
 }
 
-var bareWord = regexp.MustCompile(`^[A-Za-z_./~:][A-Za-z0-9_./:~+-]*$`)
+// bareWord is what needs no quotes in a setting: words, paths, and durations such as 90s.
+var bareWord = regexp.MustCompile(`^([A-Za-z_./~:][A-Za-z0-9_./:~+-]*|[0-9]+(\.[0-9]+)?(ms|s|m|h))$`)
 
 // addSetting adds key=value, where value is a TOML value, or a word that needs
 // no quotes.

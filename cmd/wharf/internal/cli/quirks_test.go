@@ -2,12 +2,14 @@ package cli_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -84,28 +86,25 @@ func TestAServerThatHangs(t *testing.T) {
 	}
 }
 
+// settings are the configuration keys of what cases call by neutral names.
+var settings = map[string]string{"idle_timeout": "idle_timeout"}
+
 // play runs a case and reports what is wrong with what came of it.
 func play(t *testing.T, c quirks.Case) quirks.Outcome {
 	t.Helper()
-	home, workspace := t.TempDir(), t.TempDir()
-	if err := c.WriteFiles(workspace); err != nil {
+	p := player{c, quirks.NewServer(t, c), t.TempDir(), t.TempDir()}
+	if err := c.WriteFiles(p.workspace); err != nil {
 		t.Fatal(err)
 	}
-	server := quirks.NewServer(t, c)
-	outcome := quirks.Outcome{Workspace: workspace}
+	outcome := quirks.Outcome{Workspace: p.workspace}
 	for i, r := range c.Runs {
 		if i > 0 {
-			server.NextRun()
+			p.server.NextRun()
 		}
-		args := []string{"run", "--provider", "openai", "--base-url", server.URL, "--model", "mock", "--output-format", "stream-json"}
-		if r.Resume {
-			args = append(args, "-c")
-		}
-		args = append(append(args, c.Args...), r.Prompt)
-		outcome.Runs = append(outcome.Runs, wharf(t, home, workspace, args))
+		outcome.Runs = append(outcome.Runs, p.wharf(t, r))
 	}
-	outcome.Requests = server.Requests()
-	checkVisible(t, home, outcome.Requests)
+	outcome.Requests = p.server.Requests()
+	checkVisible(t, p.home, outcome.Requests)
 	problems := quirks.Check(c, outcome)
 	if len(problems) == 0 {
 		return outcome
@@ -122,26 +121,99 @@ func play(t *testing.T, c quirks.Case) quirks.Outcome {
 	return outcome
 }
 
+// player runs a case.
+type player struct {
+	quirks.Case
+	server          *quirks.Server
+	home, workspace string
+}
+
+func (p player) args(t *testing.T, r quirks.Run) []string {
+	t.Helper()
+	args := []string{
+		"run", "--provider", "openai", "--base-url", p.server.URL, "--model", cmp.Or(p.Model, "mock"), "--output-format", "stream-json",
+	}
+	if r.Resume {
+		args = append(args, "-c")
+	}
+	for name, value := range p.Settings {
+		key, known := settings[name]
+		if !known {
+			t.Fatalf("there is no setting for %q", name)
+		}
+		args = append(args, "--set", key+"="+value)
+	}
+	return append(append(args, p.Args...), r.Prompt)
+}
+
 // wharf starts wharf as a process of its own and waits for it.
-func wharf(t *testing.T, home, dir string, args []string) quirks.RunOutcome {
+func (p player) wharf(t *testing.T, r quirks.Run) quirks.RunOutcome {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	limit := time.Duration(cmp.Or(p.LimitS, 30)) * time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second+limit) // the machine may be busy
 	defer cancel()
 	var stdout, stderr bytes.Buffer
+	args := p.args(t, r)
 	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, &stdout, &stderr, time.Second
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = p.workspace, &stdout, &stderr, time.Second
 	cmd.Env = []string{
-		"WHARF_TEST_AS_WHARF=1", "OPENAI_API_KEY=sk-of-the-test", "PATH=" + os.Getenv("PATH"), "HOME=" + home,
-		"XDG_CONFIG_HOME=" + filepath.Join(home, "config"), "XDG_STATE_HOME=" + filepath.Join(home, "state"),
-		"XDG_CACHE_HOME=" + filepath.Join(home, "cache"),
+		"WHARF_TEST_AS_WHARF=1", "OPENAI_API_KEY=sk-of-the-test", "PATH=" + os.Getenv("PATH"), "HOME=" + p.home,
+		"XDG_CONFIG_HOME=" + filepath.Join(p.home, "config"), "XDG_STATE_HOME=" + filepath.Join(p.home, "state"),
+		"XDG_CACHE_HOME=" + filepath.Join(p.home, "cache"),
 	}
-	err = cmd.Run()
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended, signalled := make(chan struct{}), make(chan time.Time, 1)
+	go func() {
+		signalled <- p.signal(cmd.Process, r.Signal, began, ended)
+	}()
+	err = cmd.Wait()
+	close(ended)
 	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
 		t.Fatalf("wharf %q: %v\n%s", args, err, stderr.Bytes())
 	}
-	return quirks.RunOutcome{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Exit: cmd.ProcessState.ExitCode()}
+	exit := cmd.ProcessState.ExitCode()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		exit = 128 + int(status.Signal())
+	}
+	return quirks.RunOutcome{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Exit: exit, Took: time.Since(<-signalled)}
+}
+
+// signal sends a run its signal, if it has one, and returns from when on its time counts.
+func (p player) signal(process *os.Process, s *quirks.Signal, began time.Time, ended <-chan struct{}) time.Time {
+	if s == nil {
+		return began
+	}
+	if s.Request > 0 && !p.server.Await(s.Request, ended) {
+		return began
+	}
+	ticks := time.NewTicker(10 * time.Millisecond)
+	defer ticks.Stop()
+	for s.File != "" {
+		if _, err := os.Stat(filepath.Join(p.workspace, s.File)); err == nil {
+			break
+		}
+		select {
+		case <-ticks.C:
+		case <-ended:
+			return began
+		}
+	}
+	select {
+	case <-time.After(time.Duration(s.AfterMS) * time.Millisecond):
+	case <-ended:
+	}
+	number := syscall.SIGINT
+	if s.Name == "KILL" {
+		number = syscall.SIGKILL
+	}
+	at := time.Now()
+	_ = process.Signal(number) // it may have ended
+	return at
 }

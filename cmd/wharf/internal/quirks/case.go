@@ -20,21 +20,35 @@ type Case struct {
 	ID     string            `json:"id"`
 	Name   string            `json:"name"`
 	Kind   string            `json:"kind"`
-	Input  string            `json:"input"` // what the server does, in words
-	Right  string            `json:"right"` // what should come of it, in words
-	Files  map[string]string `json:"files"` // in the workspace, besides the ones that are always there
-	Model  string            `json:"model"` // "" means mock
-	Args   []string          `json:"args"`  // more flags
-	Runs   []Run             `json:"runs"`
-	Guards []Guard           `json:"guards"`
-	Expect Expect            `json:"expect"`
+	Input  string            `json:"input"`   // what the server does, in words
+	Right  string            `json:"right"`   // what should come of it, in words
+	Files  map[string]string `json:"files"`   // in the workspace, besides the ones that are always there
+	Model  string            `json:"model"`   // "" means mock
+	Args   []string          `json:"args"`    // more flags
+	LimitS int               `json:"limit_s"` // seconds for one run; 0 means 30
+	// Settings that the case needs, by a neutral name; the configuration key is
+	// for the product to choose.
+	Settings map[string]string `json:"settings"`
+	Runs     []Run             `json:"runs"`
+	Guards   []Guard           `json:"guards"`
+	Expect   Expect            `json:"expect"`
 }
 
 // Run is one invocation of the program.
 type Run struct {
 	Prompt  string            `json:"prompt"`
 	Resume  bool              `json:"resume"`  // go on with the last session
+	Ends    string            `json:"ends"`    // how it ends, if it is not the last: success, error or any
+	Signal  *Signal           `json:"signal"`  // that is sent to it
 	Replies []json.RawMessage `json:"replies"` // each a [Reply], with placeholders
+}
+
+// Signal is sent to the program so long after a request came or a file appeared.
+type Signal struct {
+	Name    string `json:"name"`    // INT or KILL
+	Request int    `json:"request"` // of the run, from 1 on
+	File    string `json:"file"`    // in the workspace
+	AfterMS int    `json:"after_ms"`
 }
 
 // Reply is one answer of the server. Of Chunks, Body and Completion one is set,
@@ -69,11 +83,17 @@ type Expect struct {
 	Text      *string         `json:"text"`
 	TextHas   []string        `json:"text_has"`
 	TextLacks []string        `json:"text_lacks"`
-	Told      []string        `json:"told"`
+	Told      []string        `json:"told"`    // on stderr or in the text
+	ToldRE    string          `json:"told_re"` // a pattern for stderr
 	LogHas    []string        `json:"log_has"`
 	LogLacks  []string        `json:"log_lacks"`
 	Requests  *[2]int         `json:"requests"`
 	Request   []RequestExpect `json:"request"`
+	Events    map[string]int  `json:"events"` // how many events of a type there are
+	Codes     []string        `json:"codes"`  // that some results have
+	Usage     *UsageExpect    `json:"usage"`
+	Waits     []WaitExpect    `json:"waits"`
+	MaxS      float64         `json:"max_s"` // the last run's seconds, after a signal from that on
 	Files     []FileExpect    `json:"files"`
 	AnyOf     []Expect        `json:"any_of"`
 }
@@ -93,11 +113,28 @@ type RequestExpect struct {
 	N         int                        `json:"n"`     // counts from 1 over all runs; -1 is the last
 	Calls     []CallExpect               `json:"calls"` // of the last assistant message that has some
 	NoCalls   bool                       `json:"no_calls"`
+	SameAs    int                        `json:"same_as"`      // the request that has the same messages
+	Smaller   int                        `json:"smaller_than"` // the request whose body is larger
+	MaxTokens int64                      `json:"max_tokens"`   // the most that it asks for
 	UniqueIDs bool                       `json:"unique_ids"`
 	SameIDsAs int                        `json:"same_ids_as"`
 	CallExtra map[string]json.RawMessage `json:"call_extra"` // on the last call
 	Has       []string                   `json:"has"`
 	Lacks     []string                   `json:"lacks"`
+}
+
+// UsageExpect is what the result says was used.
+type UsageExpect struct {
+	Input  []int64 `json:"input"` // any of them
+	Output int64   `json:"output"`
+	Cached int64   `json:"cached"`
+}
+
+// WaitExpect bounds the time between two requests.
+type WaitExpect struct {
+	After int `json:"after"` // the n-th request
+	MinMS int `json:"min_ms"`
+	MaxMS int `json:"max_ms"`
 }
 
 // FileExpect describes a file of the workspace.

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -19,12 +21,24 @@ func Check(c Case, o Outcome) []string {
 	var found []string
 	k := checker{requests: o.Requests, workspace: o.Workspace}
 	for i, out := range o.Runs {
-		r, problems := out.read()
+		var before *run
+		if c.Runs[i].Resume && i > 0 {
+			before = &k.runs[i-1]
+		}
+		r, problems := out.read(c.Runs[i].Signal, before)
 		k.runs = append(k.runs, r)
+		if ends := c.Runs[i].Ends; ends != "" && ends != "any" && (ends == "error") != r.result.IsError {
+			problems = append(problems, fmt.Sprintf("is_error is %t; want the run to end with %s", r.result.IsError, ends))
+		}
 		if len(r.events) > 0 && !c.Runs[i].Resume && *r.events[0].Seq != 0 {
 			problems = append(problems, "the first event of a new session has not the seq 0")
 		}
 		for _, p := range problems {
+			found = append(found, fmt.Sprintf("run %d: %s", i+1, p))
+		}
+	}
+	for i, r := range k.runs {
+		for _, p := range r.unanswered() {
 			found = append(found, fmt.Sprintf("run %d: %s", i+1, p))
 		}
 	}
@@ -59,6 +73,8 @@ func (k *checker) expect(e Expect) []string {
 	for _, want := range e.Request {
 		k.checkRequest(want)
 	}
+	k.checkEvents(e)
+	k.checkTimes(e)
 	for _, want := range e.Files {
 		k.checkFile(want)
 	}
@@ -94,6 +110,49 @@ func (k *checker) checkEnd(e Expect) {
 	}
 }
 
+// checkEvents checks how many events there are, and what results and usage say.
+func (k *checker) checkEvents(e Expect) {
+	events, codes := map[string]int{}, map[string]bool{}
+	for _, r := range k.runs {
+		for _, event := range r.events {
+			events[event.Type]++
+		}
+		for _, c := range r.calls {
+			for _, result := range c.results {
+				codes[result.Code] = true
+			}
+		}
+	}
+	for kind, want := range e.Events {
+		if events[kind] != want {
+			k.failf("%d events of the type %s; want %d", events[kind], kind, want)
+		}
+	}
+	for _, code := range e.Codes {
+		if !codes[code] {
+			k.failf("no result has the code %s", code)
+		}
+	}
+	if got, want := k.last().result.Usage, e.Usage; want != nil &&
+		(len(want.Input) > 0 && !slices.Contains(want.Input, got.Input) || got.Output != want.Output || got.Cached != want.Cached) {
+		k.failf("the usage is %+v; want %+v", got, *want)
+	}
+}
+
+// checkTimes checks how long things took.
+func (k *checker) checkTimes(e Expect) {
+	for _, want := range e.Waits {
+		first, ok := k.request(want.After)
+		next, ok2 := k.request(want.After + 1)
+		if wait := next.Came.Sub(first.Came).Milliseconds(); ok && ok2 && (wait < int64(want.MinMS) || wait > int64(want.MaxMS)) {
+			k.failf("%d ms between request %d and the next; want %d to %d", wait, want.After, want.MinMS, want.MaxMS)
+		}
+	}
+	if took := k.last().took.Seconds(); e.MaxS > 0 && took > e.MaxS {
+		k.failf("the last run took %.1f s; want at most %.1f", took, e.MaxS)
+	}
+}
+
 func (k *checker) checkTexts(e Expect) {
 	text := k.last().result.Result
 	if e.Text != nil && strings.TrimSpace(text) != *e.Text {
@@ -101,6 +160,11 @@ func (k *checker) checkTexts(e Expect) {
 	}
 	k.has("the text", text, e.TextHas, e.TextLacks)
 	k.has("stderr and the text", k.last().stderr+"\n"+text, e.Told, nil)
+	if e.ToldRE != "" {
+		if pattern, err := regexp.Compile(e.ToldRE); err != nil || !pattern.MatchString(k.last().stderr) {
+			k.failf("stderr does not match %s: %q", e.ToldRE, k.last().stderr)
+		}
+	}
 	for _, want := range e.LogHas {
 		if !k.logged(want) {
 			k.failf("no event has %q", want)
@@ -194,6 +258,19 @@ func (k *checker) checkRequest(want RequestExpect) {
 		if earlier, ok := k.request(want.SameIDsAs); ok && !slices.Equal(earlier.ids(), ids) {
 			k.failf("request %d has the ids %q; want %q", want.N, ids, earlier.ids())
 		}
+	}
+	if want.SameAs != 0 {
+		if other, ok := k.request(want.SameAs); ok && !reflect.DeepEqual(other.messages, r.messages) {
+			k.failf("the messages of request %d are not those of request %d", want.N, want.SameAs)
+		}
+	}
+	if want.Smaller != 0 {
+		if other, ok := k.request(want.Smaller); ok && len(r.Body) >= len(other.Body) {
+			k.failf("request %d has %d bytes, and is not smaller than request %d with %d", want.N, len(r.Body), want.Smaller, len(other.Body))
+		}
+	}
+	if n := r.maxTokens(); want.MaxTokens != 0 && (n <= 0 || n > want.MaxTokens) {
+		k.failf("request %d asks for %d tokens; want at most %d", want.N, n, want.MaxTokens)
 	}
 	for _, text := range want.Has {
 		if !r.says(text) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A run as it should be: one call, its result, a final text.
@@ -14,10 +15,10 @@ const goodRun = `{"v":1,"seq":0,"type":"session.started","data":{"id":"s"}}
 {"v":1,"seq":1,"type":"tool.call","data":{"call_id":"a","name":"read_file","arguments":"{\"path\":\"a.txt\"}"}}
 {"v":1,"seq":2,"type":"tool.result","data":{"call_id":"a","call_seq":1,"content":"ALPHA-7"}}
 {"v":1,"seq":3,"type":"turn.ended","data":{"reason":"completed"}}
-{"type":"result","is_error":false,"result":"The end.","stop_reason":"completed"}
+{"type":"result","is_error":false,"result":"The end.","stop_reason":"completed","usage":{"input_tokens":7,"output_tokens":2}}
 `
 
-const goodRequest = `{"messages":[{"role":"user","content":"hi"},
+const goodRequest = `{"max_tokens":100,"messages":[{"role":"user","content":"hi"},
  {"role":"assistant","tool_calls":[{"id":"a","sig":"S","function":{"name":"read_file","arguments":"{\"path\":\"a.txt\"}"}}]},
  {"role":"tool","tool_call_id":"a","content":"ALPHA-7"}]}`
 
@@ -25,7 +26,8 @@ const goodExpect = `{"calls":[{"name":"read_file","args":{"path":"a.txt"},"resul
  "outcome":"success","exit":[0],"reasons":["completed"],"text":"The end.","text_has":["end"],"text_lacks":["x"],"told":["The end"],
  "log_has":["ALPHA-7"],"log_lacks":["BRAVO"],"requests":[2,2],
  "request":[{"n":2,"calls":[{"name":"read_file","args":{"path":"a.txt"},"has":["ALPHA-7"]}],"unique_ids":true,"same_ids_as":1,
-  "call_extra":{"sig":"S"},"has":["hi"],"lacks":["bye"]}],
+  "call_extra":{"sig":"S"},"same_as":1,"max_tokens":100,"has":["hi"],"lacks":["bye"]}],
+ "told_re":"^$","events":{"tool.call":1,"goal":0},"codes":[""],"usage":{"input":[3,7],"output":2},"waits":[{"after":1,"min_ms":0,"max_ms":60000}],"max_s":5,
  "files":[{"path":"f","equals":"F","size":1},{"path":"g","absent":true}],
  "any_of":[{"exit":[9]},{"exit":[0]}]}`
 
@@ -45,7 +47,7 @@ func goodOutcome(t *testing.T) Outcome {
 		t.Fatal(err)
 	}
 	r := parseRequest([]byte(goodRequest))
-	return Outcome{Runs: []RunOutcome{{Stdout: []byte(goodRun)}}, Workspace: dir, Requests: []Request{r, r}}
+	return Outcome{Runs: []RunOutcome{{Stdout: []byte(goodRun), Took: time.Second}}, Workspace: dir, Requests: []Request{r, r}}
 }
 
 func TestCheckTakesWhatIsRight(t *testing.T) {
@@ -62,7 +64,7 @@ func TestCheckFinds(t *testing.T) {
 		{"a hole in the numbers", "run", `"seq":3`, `"seq":4`, "its seq does not follow"},
 		{"a new session that starts in the middle", "run", `{"v":1,"seq":0,"type":"session.started","data":{"id":"s"}}` + "\n", "", "has not the seq 0"},
 		{"no result object", "run", `"type":"result"`, `"type":"other"`, "has the type \"other\""},
-		{"another line after the result object", "run", `"stop_reason":"completed"}`, `"stop_reason":"completed"}` + "\n{}", "has the type \"result\""},
+		{"another line after the result object", "run", `"output_tokens":2}}`, `"output_tokens":2}}` + "\n{}", "has the type \"result\""},
 		{"an exit status that does not fit", "run", `"reason":"completed"`, `"reason":"blocked"`, `turn.ended says "blocked"`},
 		{"a reason that nobody knows", "run", `completed`, `done`, `turn.ended says "done"`},
 		{"a call without result", "run", `"call_seq":1`, `"call_seq":0`, `the call "a" of read_file has 0 results`},
@@ -93,6 +95,14 @@ func TestCheckFinds(t *testing.T) {
 		{"extra fields", "expect", `{"sig":"S"}`, `{"sig":"T"}`, `the last call lacks sig "T"`},
 		{"text of a request", "expect", `"has":["hi"]`, `"has":["bye"]`, `no message of request 2 has "bye"`},
 		{"text that a request should lack", "expect", `"lacks":["bye"]`, `"lacks":["hi"]`, `a message of request 2 has "hi"`},
+		{"a pattern of stderr", "expect", `"told_re":"^$"`, `"told_re":"why"`, "stderr does not match why"},
+		{"the number of events", "expect", `"tool.call":1`, `"tool.call":2`, "1 events of the type tool.call; want 2"},
+		{"a code that no result has", "expect", `"codes":[""]`, `"codes":["REPEATED"]`, "no result has the code REPEATED"},
+		{"the usage", "expect", `"input":[3,7]`, `"input":[3]`, "the usage is {Input:7 Output:2 Cached:0}"},
+		{"a wait that is too short", "expect", `"min_ms":0`, `"min_ms":9000`, "ms between request 1 and the next; want 9000 to 60000"},
+		{"a run that takes too long", "expect", `"max_s":5`, `"max_s":0.5`, "the last run took 1.0 s"},
+		{"a request that is not smaller", "expect", `"same_as":1`, `"smaller_than":1`, "and is not smaller than request 1"},
+		{"a request that asks for too many tokens", "expect", `"max_tokens":100`, `"max_tokens":99`, "request 2 asks for 100 tokens; want at most 99"},
 		{"a file's text", "expect", `"equals":"F"`, `"equals":"G"`, `f is "F"; want "G"`},
 		{"a file's size", "expect", `"size":1`, `"size":2`, `f has 1 bytes; want 2`},
 		{"a file that should be absent", "expect", `"path":"g"`, `"path":"f"`, "f exists"},
@@ -155,5 +165,30 @@ func TestCheckFindsChangedIDs(t *testing.T) {
 	want := []string{`request 2 has the ids ["b"]; want ["a"]`, `request -1: the ids ["a" "a"] are not unique`}
 	if got := Check(Case{Runs: []Run{{}}, Expect: e}, o); !slices.Equal(got, want) {
 		t.Errorf("Check = %q\nwant %q", got, want)
+	}
+}
+
+// What one run left open the next may close; a run that was killed need not have a
+// result object, nor a whole last line.
+func TestCheckOfRunsThatWereSignalled(t *testing.T) {
+	const cut = `{"v":1,"seq":0,"type":"session.started","data":{"id":"s"}}
+{"v":1,"seq":1,"type":"tool.call","data":{"call_id":"a","name":"exec","arguments":"{}"}}
+{"v":1,"se`
+	const next = `{"v":1,"seq":2,"type":"tool.result","data":{"call_id":"a","call_seq":1,"content":"?","is_error":true,"code":"TOOL_OUTCOME_UNKNOWN"}}
+{"v":1,"seq":3,"type":"turn.ended","data":{"reason":"completed"}}
+{"type":"result","is_error":false,"result":"ok","stop_reason":"completed"}
+`
+	c := Case{Runs: []Run{{Signal: &Signal{Name: "KILL"}}, {Resume: true}}}
+	o := Outcome{Runs: []RunOutcome{{Stdout: []byte(cut), Exit: 137}, {Stdout: []byte(next)}}}
+	if got := Check(c, o); len(got) != 0 {
+		t.Errorf("Check = %q; want nothing", got)
+	}
+	c.Runs[1].Resume = false
+	if got := strings.Join(Check(c, o), "\n"); !strings.Contains(got, "answers no call of this run") || !strings.Contains(got, `run 1: the call "a" of exec has 0 results`) {
+		t.Errorf("Check of another session = %q", got)
+	}
+	c.Runs[0].Signal = nil
+	if got := strings.Join(Check(c, o), "\n"); !strings.Contains(got, "run 1: stdout line 3 is no JSON object") {
+		t.Errorf("Check without a signal = %q", got)
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 )
 
 // Request is a model request as the server got it.
 type Request struct {
 	Body     []byte
+	Came     time.Time
 	messages []message
 	tools    []toolOnOffer
 	stream   bool
@@ -52,7 +54,7 @@ type toolOnOffer struct {
 }
 
 func parseRequest(body []byte) Request {
-	r := Request{Body: body}
+	r := Request{Body: body, Came: time.Now()}
 	var known struct {
 		Messages []message     `json:"messages"`
 		Tools    []toolOnOffer `json:"tools"`
@@ -142,6 +144,17 @@ func (c sentCall) arguments() string {
 		return ""
 	}
 	return s
+}
+
+// maxTokens is the largest answer that the request asks for, or 0.
+func (r Request) maxTokens() int64 {
+	var n int64
+	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
+		if raw, there := r.fields[name]; there {
+			_ = json.Unmarshal(raw, &n) // what is no number is shown by what it lacks
+		}
+	}
+	return n
 }
 
 // ids lists the ids of all calls, in order.

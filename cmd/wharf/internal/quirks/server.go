@@ -24,15 +24,17 @@ type Server struct {
 	c Case
 
 	mu       sync.Mutex
+	came     chan struct{} // has an element if there was a request
 	run      int
 	replied  int   // replies of the run's script that were used
+	before   int   // requests of earlier runs
 	guarded  []int // how often each guard has answered
 	requests []Request
 }
 
 // NewServer starts a server for the first run of c; it ends with the test.
 func NewServer(t testing.TB, c Case) *Server {
-	s := &Server{c: c, guarded: make([]int, len(c.Guards))}
+	s := &Server{c: c, came: make(chan struct{}, 1), guarded: make([]int, len(c.Guards))}
 	h := httptest.NewServer(s)
 	t.Cleanup(func() {
 		h.CloseClientConnections() // ends what a stall keeps open
@@ -47,7 +49,24 @@ func (s *Server) NextRun() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.run++
-	s.replied = 0
+	s.replied, s.before = 0, len(s.requests)
+}
+
+// Await waits until the run's n-th request came, or until done.
+func (s *Server) Await(n int, done <-chan struct{}) bool {
+	for {
+		s.mu.Lock()
+		there := len(s.requests)-s.before >= n
+		s.mu.Unlock()
+		if there {
+			return true
+		}
+		select {
+		case <-s.came:
+		case <-done:
+			return false
+		}
+	}
 }
 
 // Requests returns what has been asked so far, in all runs.
@@ -83,6 +102,10 @@ func (s *Server) pick(req Request) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, req)
+	select {
+	case s.came <- struct{}{}:
+	default:
+	}
 	n := len(s.requests)
 	for i, g := range s.c.Guards {
 		if (g.Max == 0 || s.guarded[i] < g.Max) && g.When.holds(req, n, len(s.requests[0].Body)) {
@@ -195,7 +218,7 @@ func (c Chunk) write(w http.ResponseWriter) {
 
 func (c Chunk) text() string {
 	const envelope = `{"id":"1","object":"chat.completion.chunk","created":1,"model":"mock","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`
-	event := string(c.JSON)
+	event := oneLine(c.JSON)
 	switch {
 	case c.Done:
 		event = "[DONE]"
