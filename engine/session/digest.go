@@ -88,7 +88,9 @@ func (f *flat) follow(blocks []Block) {
 
 func (f *flat) all(blocks []Block) []Message {
 	f.follow(blocks)
-	f.given = len(f.messages)
+	if f.given = len(f.messages); f.given == 0 {
+		return nil
+	}
 	return f.messages[:f.given:f.given]
 }
 

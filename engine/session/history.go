@@ -122,7 +122,7 @@ func (h *History) Add(r Record) {
 
 func (h *History) push(b Block) {
 	h.blocks = append(h.blocks, b)
-	h.size += b.size()
+	h.size += b.Size()
 }
 
 // addAssistant adds what the model said, if it said anything.
@@ -203,7 +203,7 @@ func (h *History) addResult(seq int64, e ToolResult) {
 	}
 	h.answered(e.CallSeq, s)
 	i, ok := h.find(s.place)
-	if !ok {
+	if !ok || h.blocks[i].Seq != s.place {
 		return // its call was replaced
 	}
 	content := e.Content
@@ -211,11 +211,11 @@ func (h *History) addResult(seq int64, e ToolResult) {
 		content = noOutput
 	}
 	b := h.touch(i)
-	h.size -= b.size()
+	h.size -= b.Size()
 	result := &b.Results[s.index]
 	result.Seq = seq
 	result.Message.Content, result.Message.Images, result.Message.IsError = content, e.Images, e.IsError
-	h.size += b.size()
+	h.size += b.Size()
 	if i != len(h.blocks)-1 {
 		h.move(seq, b.place)
 	}
@@ -286,9 +286,7 @@ func (h *History) Digest() string { return h.flat.digest(h.blocks, h.header) }
 // nor use them any more once another record was added.
 func (h *History) Blocks() []Block { return h.blocks }
 
-// Size returns how many bytes of text the messages hold together, with their
-// calls, and 8 KiB for each image. It is no less than the tokens of a tokenizer
-// that works on bytes.
+// Size returns the [Block.Size] of all blocks together.
 func (h *History) Size() int64 { return h.size }
 
 // Counted returns how many tokens a server counted in the request that the first
@@ -301,25 +299,38 @@ func (h *History) Counted() (tokens int64, blocks int) { return h.counted.tokens
 func (h *History) Weigh(from int, weigh func(Block) int) int {
 	sum := 0
 	for i := from; i < len(h.blocks); i++ {
-		if h.blocks[i].weight == 0 {
-			h.blocks[i].weight = weigh(h.blocks[i])
-		}
-		sum += h.blocks[i].weight
+		sum += h.WeighBlock(i, weigh)
 	}
 	return sum
 }
 
-// imageSize is more than any server counts for an image.
-const imageSize = 8 << 10
+// WeighBlock is [History.Weigh] of one block.
+func (h *History) WeighBlock(i int, weigh func(Block) int) int {
+	b := &h.blocks[i]
+	if b.weight == 0 {
+		b.weight = weigh(*b)
+	}
+	return b.weight
+}
 
-// size returns a block's part of [History.Size].
-func (b *Block) size() int64 {
-	n := len(b.Message.Content) + len(b.Message.Reasoning) + len(b.Message.Images)*imageSize
+// What else than text counts for in [Block.Size], at the most.
+const (
+	imageSize   = 8 << 10
+	messageSize = 16
+)
+
+// Size returns a number of tokens that no server makes more of from a block: the bytes
+// of its text and calls, since tokens are made of bytes, and something for each message,
+// call and image.
+func (b *Block) Size() int64 {
+	n := b.Message.size() + len(b.Message.Reasoning)
 	for _, c := range b.Message.Calls {
-		n += len(c.ID) + len(c.Name) + len(c.Arguments) + len(c.Extra)
+		n += messageSize + len(c.ID) + len(c.Name) + len(c.Arguments) + len(c.Extra)
 	}
 	for _, r := range b.Results {
-		n += len(r.Message.CallID) + len(r.Message.Content) + len(r.Message.Images)*imageSize
+		n += r.Message.size() + len(r.Message.CallID)
 	}
 	return int64(n)
 }
+
+func (m *Message) size() int { return messageSize + len(m.Content) + len(m.Images)*imageSize }

@@ -29,7 +29,7 @@ func (h *History) Check(e ContextReplaced) error {
 		b := &h.blocks[at]
 		if result < 0 {
 			removed++
-			missing[b.place] += len(b.Results)
+			missing[b.place] += b.answered()
 		} else {
 			results++
 			missing[b.place]--
@@ -48,6 +48,17 @@ func (h *History) Check(e ContextReplaced) error {
 		}
 	}
 	return nil
+}
+
+// answered returns how many of a block's calls have their result.
+func (b *Block) answered() int {
+	n := 0
+	for _, r := range b.Results {
+		if r.Seq > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // check refuses what Add would leave out.
@@ -98,10 +109,10 @@ func (h *History) replace(seq int64, e ContextReplaced) {
 	for _, target := range e.Targets {
 		i, j, _ := h.locate(target)
 		b := h.touch(i)
-		h.size -= b.size()
+		h.size -= b.Size()
 		r := &b.Results[j]
 		r.By, r.Message = e.By, Message{Role: ToolRole, Content: e.Content, CallID: r.Message.CallID, IsError: r.Message.IsError}
-		h.size += b.size()
+		h.size += b.Size()
 	}
 }
 
@@ -111,26 +122,25 @@ func (h *History) replaceBlocks(seq int64, removed []int, e ContextReplaced) {
 	first := removed[0]
 	h.touch(first)
 	place := h.blocks[first].place
-	kept := h.blocks[:first]
+	blocks, kept := h.blocks[first:], h.blocks[:first:first]
 	if strings.TrimSpace(e.Content) != "" {
-		kept = append(slices.Clone(kept), Block{Seq: seq, place: place, Message: Message{Role: User, Content: e.Content}, By: e.By})
+		b := Block{Seq: seq, place: place, Message: Message{Role: User, Content: e.Content}, By: e.By}
+		kept = append(kept, b)
+		h.size += b.Size()
+		defer h.move(seq, place)
 	}
-	for i := first; i < len(h.blocks); i++ {
-		b := h.blocks[i]
+	for i, b := range blocks {
+		i += first
 		if len(removed) == 0 || removed[0] != i {
 			kept = append(kept, b)
 			continue
 		}
 		removed = removed[1:]
-		h.size -= b.size()
+		h.size -= b.Size()
 		delete(h.moved, b.Seq)
 		for _, r := range b.Results {
 			delete(h.moved, r.Seq)
 		}
 	}
 	h.blocks = kept
-	if strings.TrimSpace(e.Content) != "" {
-		h.size += int64(len(e.Content))
-		h.move(seq, place)
-	}
 }

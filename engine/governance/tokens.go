@@ -1,0 +1,145 @@
+package governance
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/tiktoken-go/tokenizer/codec"
+
+	"github.com/wharf-agent/wharf/engine/session"
+)
+
+// perMessage are the tokens that a message costs besides its text.
+const perMessage = 4
+
+// perImage is about what servers count for an image that fills a screen.
+const perImage = 1_500
+
+// loaded is the tokenizer, cl100k_base. It takes some 13 ms to load and 3 MiB, so it
+// is loaded when somebody needs to know, which most sessions never do.
+var loaded = sync.OnceValue(codec.NewCl100kBase)
+
+// sample is how much of a long text is counted; the rest is taken to be like it.
+const sample = 64 << 10
+
+// Tokens returns how many tokens a text has: as cl100k_base counts, and if it fails,
+// as many as the text has bytes. Of a text over 64 KiB that much is counted.
+func Tokens(text string) int {
+	if text == "" {
+		return 0
+	}
+	part := text[:min(len(text), sample)]
+	n, err := loaded().Count(part)
+	if err != nil {
+		return len(text)
+	}
+	return int(float64(n) * (float64(len(text)) / float64(len(part))))
+}
+
+// weigh returns the tokens of a block.
+func weigh(b session.Block) int {
+	n := messageTokens(b.Message)
+	for _, r := range b.Results {
+		n += messageTokens(r.Message)
+	}
+	return n
+}
+
+func messageTokens(m session.Message) int {
+	n := perMessage + Tokens(m.Content) + perImage*len(m.Images)
+	for _, c := range m.Calls {
+		n += perMessage + Tokens(c.Name) + Tokens(c.Arguments)
+	}
+	return n
+}
+
+// headerWeight is what is known of a header's tokens.
+type headerWeight struct {
+	system string
+	tools  []session.Tool
+	tokens int // 0: not counted
+}
+
+// headerTokens returns the tokens of the system text and the tools.
+func (g *Governor) headerTokens(h session.Header) int {
+	w := &g.header
+	if w.tokens == 0 || w.system != h.System || !slices.EqualFunc(w.tools, h.Tools, sameTool) {
+		*w = headerWeight{h.System, h.Tools, perMessage + Tokens(h.System)}
+		for _, t := range h.Tools {
+			w.tokens += perMessage + Tokens(t.Name) + Tokens(t.Description) + Tokens(string(t.InputSchema))
+		}
+	}
+	return w.tokens
+}
+
+func sameTool(a, b session.Tool) bool {
+	return a.Name == b.Name && a.Description == b.Description && string(a.InputSchema) == string(b.InputSchema)
+}
+
+// atMost returns a number of tokens that a request does not exceed, without a
+// tokenizer: tokens are made of bytes.
+func (g *Governor) atMost(h *session.History) int {
+	header := h.Header()
+	n := margin + len(header.System) + int(h.Size())
+	for _, t := range header.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.InputSchema) + perMessage
+	}
+	counted, from := h.Counted()
+	if counted == 0 {
+		return n
+	}
+	since := int(counted)
+	for _, b := range h.Blocks()[from:] {
+		since += int(b.Size())
+	}
+	return min(n, since)
+}
+
+// Estimate returns about how many tokens the next request has.
+func (g *Governor) Estimate(h *session.History) int {
+	count := countOf(h)
+	n := int(count.tokens) + h.Weigh(count.blocks, weigh)
+	if count.tokens == 0 || count == g.used {
+		n = int(g.scale * float64(g.ours(h)))
+	}
+	return min(n, g.atMost(h)) // a server's count may be anything
+}
+
+// count is what a server said of so many blocks.
+type count struct {
+	tokens int64
+	blocks int
+}
+
+func countOf(h *session.History) count {
+	tokens, blocks := h.Counted()
+	return count{tokens, blocks}
+}
+
+// ours returns the tokens of the next request as we count them.
+func (g *Governor) ours(h *session.History) int {
+	return g.headerTokens(h.Header()) + h.Weigh(0, weigh)
+}
+
+// over returns the estimate if it is over a limit. What cannot be is not estimated.
+// Something has to go then, and what the server counted does not hold any more: what
+// it counted for a token of ours is kept, and used until it counts again.
+func (g *Governor) over(h *session.History, limit int) (tokens int, over bool) {
+	if g.atMost(h) <= limit {
+		return 0, false
+	}
+	tokens = g.Estimate(h)
+	if tokens > limit {
+		g.scale, g.used = float64(tokens)/float64(g.ours(h)), countOf(h)
+	}
+	return tokens, tokens > limit
+}
+
+// Room returns how many tokens are left of the window for an answer; at least 1.
+func (g *Governor) Room(h *session.History) int {
+	prompt := g.atMost(h)
+	if prompt > g.cfg.Window/2 { // worth a closer look, with something for what the estimate misses
+		prompt = g.Estimate(h)*21/20 + margin
+	}
+	return max(1, g.cfg.Window-prompt)
+}
