@@ -106,8 +106,7 @@ func (t *turn) send(ctx context.Context) (reply, error) {
 	return t.receive(ctx, provider.Request{Header: log.Header(), Messages: log.Messages()})
 }
 
-// receive collects a reply. One that breaks off leaves its text in the log,
-// marked, unless that text had yet to pass a finalize_content hook.
+// receive collects a reply. One that breaks off leaves its text in the log, marked.
 func (t *turn) receive(parent context.Context, req provider.Request) (reply, error) {
 	ctx, cancel := context.WithTimeoutCause(parent, t.cfg.RequestTimeout, errRequestTimeout)
 	defer cancel()
@@ -145,7 +144,7 @@ func (t *turn) receive(parent context.Context, req provider.Request) (reply, err
 	case parent.Err() == nil && ctx.Err() != nil:
 		err = tooLong(t.cfg.RequestTimeout)
 	}
-	return r, errors.Join(err, t.keepPrefix(r))
+	return r, t.keepPrefix(r, err)
 }
 
 var errRequestTimeout = errors.New("request time limit")
@@ -175,12 +174,14 @@ func (t *turn) stream(ctx context.Context, delta provider.Delta) error {
 	return t.hooks.OnStream(ctx, delta.Text)
 }
 
-func (t *turn) keepPrefix(r reply) error {
+// keepPrefix keeps the text of a reply that comes to nothing else, since somebody
+// may have seen it; unless it has yet to pass finalize_content. It returns why.
+func (t *turn) keepPrefix(r reply, why error) error {
 	if r.Text == "" || t.hooks.Has(hook.FinalizeContent) {
-		return nil
+		return why
 	}
 	r.Calls, r.Extra, r.Interrupted = nil, nil, true
-	return t.record(r.AssistantMessage)
+	return errors.Join(why, t.record(r.AssistantMessage))
 }
 
 // adoptCalls drops calls that cannot be run: those of a reply that was cut short,

@@ -25,6 +25,8 @@ import (
 type plannedCall struct {
 	ID       int
 	Parallel bool
+	Wavers   int // of three questions whether it may run beside others, that many are answered by chance; 3: one of them with a panic
+	Alone    int // once so many bodies have ended it must run alone, whatever was said before; 0: never
 	Takes    time.Duration
 	How      string // works, fails, panics or is denied
 }
@@ -33,7 +35,9 @@ type plannedCall struct {
 type house struct {
 	mu       sync.Mutex
 	calls    map[string]plannedCall // by call id
-	classify func(id int) bool
+	chance   *rand.Rand
+	ended    int          // bodies
+	said     map[int]bool // the latest answer to whether it may run beside others
 	running  map[int]bool
 	most     int
 	problems []string
@@ -48,14 +52,27 @@ func (h *house) Parallel(arguments json.RawMessage) bool {
 	if err := json.Unmarshal(arguments, &args); err != nil {
 		panic(err)
 	}
-	return h.classify(args.ID)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.calls[callID(args.ID)]
+	yes := c.Parallel
+	if h.chance.IntN(3) < c.Wavers {
+		yes = h.chance.IntN(2) == 0
+	}
+	yes = yes && (c.Alone == 0 || h.ended < c.Alone)
+	h.said[args.ID] = yes
+	if c.Wavers == 3 && h.chance.IntN(3) == 0 {
+		h.said[args.ID] = false
+		panic("it cannot say")
+	}
+	return yes
 }
 
 func (h *house) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
 	h.mu.Lock()
 	c := h.calls[string(call.ID)]
 	for other := range h.running {
-		if !c.Parallel || !h.calls[callID(other)].Parallel {
+		if !h.said[c.ID] || !h.said[other] || c.Alone > 0 && h.ended >= c.Alone {
 			h.problems = append(h.problems, fmt.Sprintf("%d runs beside %d", c.ID, other))
 		}
 	}
@@ -66,6 +83,7 @@ func (h *house) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		delete(h.running, c.ID)
+		h.ended++
 	}()
 	timer := time.NewTimer(c.Takes)
 	defer timer.Stop()
@@ -121,8 +139,10 @@ func (d deniesPlanned) Call(_ context.Context, p hook.Point, payload []byte) ([]
 
 // playCalls runs one reply with these calls, and says what does not hold.
 func playCalls(t *testing.T, planned []plannedCall, parallel int, cancelAfter time.Duration) (problems []string) {
-	h := &house{calls: map[string]plannedCall{}, running: map[int]bool{}}
-	h.classify = func(id int) bool { return h.calls[callID(id)].Parallel }
+	h := &house{
+		calls: map[string]plannedCall{}, running: map[int]bool{}, said: map[int]bool{},
+		chance: rand.New(rand.NewPCG(uint64(len(planned)), uint64(parallel))),
+	}
 	var calls []string
 	for _, c := range planned {
 		h.calls[callID(c.ID)] = c
@@ -193,15 +213,16 @@ func playCalls(t *testing.T, planned []plannedCall, parallel int, cancelAfter ti
 // callID returns the id that the engine gives the call of that number.
 func callID(id int) string { return fmt.Sprintf("wharf_1_1_%d", id+1) }
 
-// Whatever calls take and do, and whenever the turn is cancelled: one result each,
-// in the model's order; nothing runs beside what must run alone; the cap holds.
+// Whatever calls take and do, whatever their tool says of them from one question to
+// the next, and whenever the turn is cancelled: one result each, in the model's
+// order; nothing runs beside what must run alone; the cap holds.
 func TestSchedule(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var planned []plannedCall
 		for i := range 1 + r.IntN(12) {
 			planned = append(planned, plannedCall{
-				ID: i, Parallel: r.IntN(3) > 0, Takes: time.Duration(r.IntN(5000)) * time.Millisecond,
+				ID: i, Parallel: r.IntN(3) > 0, Wavers: max(0, r.IntN(8)-4), Takes: time.Duration(r.IntN(5000)) * time.Millisecond,
 				How: []string{"works", "works", "works", "fails", "panics", "denied"}[r.IntN(6)],
 			})
 		}
@@ -213,6 +234,20 @@ func TestSchedule(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whether a call may run beside others is asked again before it starts, as long as
+// it waits: here it waits for a slot, and by then it must run alone.
+func TestCallsAreClassifiedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		planned := []plannedCall{
+			{ID: 0, Parallel: true, Takes: 5 * time.Second}, {ID: 1, Parallel: true, Takes: time.Minute},
+			{ID: 2, Parallel: true, Alone: 1, Takes: time.Second}, {ID: 3, Parallel: true, Takes: time.Second},
+		}
+		for _, problem := range playCalls(t, planned, 2, 0) {
+			t.Error(problem)
+		}
+	})
 }
 
 // Calls that may run side by side do: ten seconds of them take one.

@@ -55,7 +55,7 @@ func (c transcript) redact() func(string) string {
 
 // scriptedHook answers from lists, one answer a call. An answer that starts
 // with "!" is a failure with that text, one that starts with ">" a call of a
-// tool; lists that run out answer nothing.
+// tool, "cancel" is a user who cancels meanwhile; lists that run out answer nothing.
 type scriptedHook struct {
 	ID      string
 	Answers map[hook.Point][]string
@@ -66,6 +66,7 @@ type scriptedHook struct {
 	All     bool     // it handles every point, also those without answers
 	seen    []string // the payloads
 	nest    func(ctx context.Context, by, text string) tool.Result
+	cancel  context.CancelCauseFunc
 }
 
 func (h *scriptedHook) Name() string { return h.ID }
@@ -87,6 +88,10 @@ func (h *scriptedHook) Call(ctx context.Context, p hook.Point, payload []byte) (
 	h.Answers[p] = list[1:]
 	if text, failed := strings.CutPrefix(list[0], "!"); failed {
 		return nil, errors.New(text)
+	}
+	if list[0] == "cancel" {
+		h.cancel(errors.New("the user pressed Ctrl-C"))
+		return nil, nil
 	}
 	if text, nested := strings.CutPrefix(list[0], ">"); nested {
 		result := h.nest(ctx, h.ID, text)
@@ -243,7 +248,7 @@ func play(t *testing.T, archive *txtar.Archive) string {
 	}
 	var hooks []hook.Hook
 	for _, h := range config.Hooks {
-		h.nest = nested.call
+		h.nest, h.cancel = nested.call, cancel
 		hooks = append(hooks, h)
 	}
 	e, err := engine.New(engine.Config{

@@ -137,7 +137,7 @@ func (t *turn) endStep(ctx context.Context) error {
 // keep takes a reply that is not the last into the log.
 func (t *turn) keep(ctx context.Context, r reply) (session.Record, error) {
 	if err := t.hooks.StreamEnd(ctx, t.at(), r.Reasoning != "", true); err != nil {
-		return session.Record{}, err
+		return session.Record{}, t.keepPrefix(r, err)
 	}
 	return t.cfg.Log.Append(r.AssistantMessage)
 }
@@ -159,7 +159,7 @@ func (t *turn) stopOrGoOn(ctx context.Context, r reply) (over bool, err error) {
 	}
 	message, err := t.hooks.TurnStopping(ctx, t.at(), t.whole(r.Text))
 	if err != nil {
-		return false, err
+		return false, t.keepPrefix(r, err)
 	}
 	if message == "" {
 		return true, t.finish(ctx, r)
@@ -179,7 +179,7 @@ func (t *turn) finish(ctx context.Context, r reply) error {
 		return err
 	}
 	if err := t.hooks.StreamEnd(ctx, t.at(), r.Reasoning != "", false); err != nil {
-		return err
+		return t.keepPrefix(r, err)
 	}
 	r.Text, t.text = final, final
 	if err := t.joinParts(); err != nil {
