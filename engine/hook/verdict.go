@@ -45,6 +45,10 @@ func (v Verdict) opinion() bool {
 // replacement decodes what v puts in the place of key, if it does.
 func (v Verdict) replacement(key string, into any) bool {
 	raw, ok := v.Replace[key]
+	if old, isRaw := into.(*json.RawMessage); ok && isRaw {
+		*old = raw // Unmarshal would write over the bytes that are to be replaced, and they are not ours
+		return true
+	}
 	return ok && json.Unmarshal(raw, into) == nil
 }
 
