@@ -151,4 +151,3 @@ func TestAWriteThatFailsInTheMiddle(t *testing.T) {
 		}
 	}
 }
-

@@ -109,8 +109,8 @@ func readPrompt(stdin io.Reader, args []string) (string, error) {
 // run runs one turn and shows it. The error says how the turn ended unless it
 // completed.
 func (o runOptions) run(ctx context.Context, io stdio, prompt string) error {
-	// A reader that goes away is a failed write, and not the end of this process.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	// A reader that goes away, or a limit on files, is a failed write, and not the end of this process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGXFSZ)
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
 	out, err := newOutput(o.format, io.out, lost)
