@@ -22,6 +22,7 @@ type progress struct {
 	live    bool // the last line can be overwritten
 	color   bool
 	calls   map[session.CallID]session.ToolCall // under way
+	settle  func()                              // ends what still counts down; nil: nothing does
 }
 
 func newProgress(w io.Writer, verbose bool) *progress {
@@ -55,6 +56,10 @@ func (p *progress) notice(format string, args ...any) {
 
 // event shows an event of the log.
 func (p *progress) event(r session.Record) {
+	if p.settle != nil {
+		p.settle()
+		p.settle = nil
+	}
 	switch e := r.Event.(type) {
 	case session.AssistantMessage:
 		if p.verbose && len(e.Calls) > 0 && strings.TrimSpace(e.Text) != "" {
@@ -69,7 +74,7 @@ func (p *progress) event(r session.Record) {
 		p.result(p.calls[e.CallID], e)
 		delete(p.calls, e.CallID)
 	case session.RequestRetried:
-		p.notice("the request failed and is sent again in %v: %s", time.Duration(e.DelayMS)*time.Millisecond, e.Cause)
+		p.retried(e)
 	case session.HookVerdict:
 		if p.verbose && e.Replaced != nil {
 			fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  the extension %s changed %s", printable(e.Extension), changed[hook.Point(e.Point)])))
@@ -85,6 +90,43 @@ func (p *progress) event(r session.Record) {
 	case session.ExtensionLogged:
 		if p.verbose {
 			fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  [%s %s] %s", e.Extension, e.Level, oneLine(e.Text, 160))))
+		}
+	}
+}
+
+// retried tells of a request that failed, and counts down until it is sent again.
+func (p *progress) retried(e session.RequestRetried) {
+	if e.Model != "" {
+		p.notice("the request failed, and the model %s is asked instead: %s", e.Model, e.Cause)
+		return
+	}
+	wait := time.Duration(e.DelayMS) * time.Millisecond
+	p.notice("the request failed and is sent again in %v: %s", wait.Round(100*time.Millisecond), e.Cause)
+	if !p.live {
+		return
+	}
+	end, ended := make(chan struct{}), make(chan struct{})
+	p.settle = func() {
+		close(end)
+		<-ended
+	}
+	go func() {
+		defer close(ended)
+		p.countDown(time.Now().Add(wait), end)
+	}()
+}
+
+// countDown shows a line that says how long it is until then.
+func (p *progress) countDown(then time.Time, end <-chan struct{}) {
+	ticks := time.NewTicker(time.Second)
+	defer ticks.Stop()
+	defer fmt.Fprint(p.w, "\r\x1b[K")
+	for left := time.Until(then); left > 0; left = time.Until(then) {
+		fmt.Fprintf(p.w, "\r\x1b[K%s", p.paint(dim, fmt.Sprintf("… again in %v", left.Round(time.Second))))
+		select {
+		case <-ticks.C:
+		case <-end:
+			return
 		}
 	}
 }

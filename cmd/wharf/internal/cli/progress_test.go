@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wharf-agent/wharf/engine/session"
+)
+
+// A wait counts down on a terminal, and is one line elsewhere; the next event ends it.
+func TestCountdown(t *testing.T) {
+	tests := []struct {
+		name string
+		live bool
+		wait time.Duration
+		goes time.Duration // until the next event
+		want string
+	}{
+		{"on a terminal", true, 3100 * time.Millisecond, 3100 * time.Millisecond, "wharf: the request failed and is sent again in 3.1s: busy\n" +
+			"[… again in 3s][… again in 2s][… again in 1s][… again in 0s][]"},
+		{"that is cut short", true, time.Minute, 1500 * time.Millisecond, "wharf: the request failed and is sent again in 1m0s: busy\n" +
+			"[… again in 1m0s][… again in 59s][]"},
+		{"elsewhere", false, time.Minute, time.Second, "wharf: the request failed and is sent again in 1m0s: busy\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				p := newProgress(&out, false)
+				p.live = tt.live
+				p.event(session.Record{Event: session.RequestRetried{Attempt: 1, DelayMS: tt.wait.Milliseconds(), Cause: "busy"}})
+				<-time.After(tt.goes)
+				p.event(session.Record{Event: session.RequestSent{}})
+				got := out.String()
+				if first, rest, live := strings.Cut(got, "\r\x1b[K"); live {
+					got = first + "[" + strings.ReplaceAll(rest, "\r\x1b[K", "][") + "]"
+				}
+				if got != tt.want {
+					t.Errorf("the user sees\n%s\nwant\n%s", got, tt.want)
+				}
+			})
+		})
+	}
+}
