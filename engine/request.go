@@ -103,7 +103,7 @@ func (t *turn) send(ctx context.Context) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return t.receive(ctx, provider.Request{Header: log.Header(), Messages: log.Messages()})
+	return t.receive(ctx, provider.Request{Header: log.Header(), Messages: log.Messages(), Session: log.ID()})
 }
 
 // receive collects a reply. One that breaks off leaves its text in the log, marked.

@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"engine/provider":                {"engine/session"},
 	"engine/provider/internal/wire":  {"engine/provider", "engine/session"},
 	"engine/provider/openai":         {"engine/provider", "engine/provider/internal/wire", "engine/session"},
+	"engine/provider/anthropic":      {"engine/provider", "engine/provider/internal/wire", "engine/session"},
 	"engine/provider/script":         {"engine/provider", "engine/session"},
 	"engine/tool":                    {"engine/session", "engine/permission"},
 	"engine/tool/builtin":            {"engine/tool", "engine/session", "engine/sandbox", "engine/egress", "engine/secret", "engine/permission"},
@@ -60,6 +61,7 @@ var fences = []struct {
 }{
 	{"os/exec", []string{"engine/sandbox"}, "one door for child processes: what is not started there is not confined"},
 	{"github.com/openai/openai-go", []string{"engine/provider/openai"}, "an SDK stays behind its adapter"},
+	{"github.com/anthropics/anthropic-sdk-go", []string{"engine/provider/anthropic"}, "an SDK stays behind its adapter"},
 	{"github.com/tetratelabs/wazero", []string{"host", "host/extism"}, "the Wasm runtime stays behind the host"},
 	{"github.com/spf13/pflag", []string{"cmd/wharf/internal/cli"}, "only the command line has flags"},
 	{"github.com/BurntSushi/toml", []string{"cmd/wharf/internal/cli", "host"}, "configuration and manifests are the only TOML"},

@@ -20,6 +20,10 @@ import (
 type Request struct {
 	session.Header
 	Messages []session.Message
+
+	// Session groups requests that begin alike, for a server's cache; a model does
+	// not see it. It may be empty.
+	Session session.ID
 }
 
 // HasImages reports whether the request shows the model an image.

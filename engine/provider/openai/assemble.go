@@ -20,7 +20,9 @@ const maxCalls = 1000
 type assembler struct {
 	text      wire.Joiner
 	reasoning wire.Joiner
-	thoughts  string // which of the reasoning fields this server uses
+	model     string
+	thoughts  string      // which of the reasoning fields this server uses
+	details   []reasoning // OpenRouter's
 	calls     []*openCall
 	byIndex   map[count]*openCall
 	byID      map[string]*openCall
@@ -91,6 +93,7 @@ func (a *assembler) add(c *chunk) ([]provider.Delta, error) {
 // characters.
 func (a *assembler) speak(m *delta) []provider.Delta {
 	var out []provider.Delta
+	a.detail(m.Details)
 	if s := a.reasoning.Add(a.thinking(m)); s != "" {
 		out = append(out, provider.Delta{Reasoning: s})
 	}
@@ -230,6 +233,9 @@ func (a *assembler) Rest() []provider.Delta {
 		for _, call := range c.close() {
 			out = append(out, provider.Delta{Call: &call})
 		}
+	}
+	if extra := a.extra(); extra != nil {
+		out = append(out, provider.Delta{Extra: extra})
 	}
 	if a.finish != "" {
 		out = append(out, provider.Delta{Finish: a.finish})

@@ -37,6 +37,7 @@ type delta struct {
 	ReasoningContent wire.Text   `json:"reasoning_content"`
 	Reasoning        wire.Text   `json:"reasoning"`
 	ReasoningText    wire.Text   `json:"reasoning_text"`
+	Details          []reasoning `json:"reasoning_details"`
 	Calls            []callDelta `json:"tool_calls"`
 }
 

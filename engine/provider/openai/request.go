@@ -14,22 +14,21 @@ import (
 )
 
 // encode turns req into the body of a request. Equal requests give equal bytes.
-func encode(req provider.Request) (openai.ChatCompletionNewParams, error) {
-	params := openai.ChatCompletionNewParams{
-		Model:         req.Model,
-		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
+func (c Compat) encode(req provider.Request, own bool) (openai.ChatCompletionNewParams, error) {
+	params := openai.ChatCompletionNewParams{Model: req.Model}
+	if !c.NoStreamUsage {
+		params.StreamOptions.IncludeUsage = param.NewOpt(true)
 	}
-	if req.System != "" {
-		params.Messages = append(params.Messages, openai.SystemMessage(req.System))
+	fields, err := wire.Parameters(req, "model", "messages", "tools", "stream")
+	if err != nil {
+		return params, err
 	}
-	for _, m := range req.Messages {
-		message, ok, err := encodeMessage(m)
-		if err != nil {
-			return params, err
-		}
-		if ok {
-			params.Messages = append(params.Messages, message)
-		}
+	fields["stream"] = true
+	if _, set := fields["prompt_cache_key"]; !set && own && req.Session != "" {
+		params.PromptCacheKey = param.NewOpt(string(req.Session))
+	}
+	if params.Messages, err = c.messages(req); err != nil {
+		return params, err
 	}
 	for _, t := range req.Tools {
 		tool, err := encodeTool(t)
@@ -38,71 +37,49 @@ func encode(req provider.Request) (openai.ChatCompletionNewParams, error) {
 		}
 		params.Tools = append(params.Tools, tool)
 	}
-	extra, err := parameters(req.Parameters)
-	if err != nil {
-		return params, err
+	if len(params.Tools) > 0 {
+		params.ToolChoice = toolChoice(req.ToolChoice)
+		if req.SingleCalls {
+			params.ParallelToolCalls = param.NewOpt(false)
+		}
 	}
-	params.SetExtraFields(extra)
+	if req.OutputSchema != nil {
+		fields["response_format"] = map[string]any{"type": "json_schema", "json_schema": map[string]any{
+			"name": "answer", "strict": wire.StrictSchema(req.OutputSchema), "schema": req.OutputSchema,
+		}}
+	}
+	params.SetExtraFields(fields)
 	return params, nil
 }
 
-// parameters returns the body's fields besides those that the rest of a request
-// makes. They go out as they were written.
-func parameters(raw json.RawMessage) (map[string]any, error) {
-	extra := map[string]any{"stream": true}
-	if len(raw) == 0 {
-		return extra, nil
+func (c Compat) messages(req provider.Request) ([]openai.ChatCompletionMessageParamUnion, error) {
+	talk := conversation{Compat: c, model: req.Model}
+	switch {
+	case req.System == "":
+	case c.SystemRole == "user":
+		talk.system = req.System
+	case c.SystemRole == "developer":
+		talk.all = append(talk.all, openai.DeveloperMessage(req.System))
+	default:
+		talk.all = append(talk.all, openai.SystemMessage(req.System))
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, wire.Invalid("the model's parameters are no JSON object", "write them as a table of names and values")
-	}
-	for name, value := range fields {
-		switch name {
-		case "model", "messages", "tools", "stream":
-			return nil, wire.Invalid(fmt.Sprintf("the model's parameters hold %q, which is not for them to set", name),
-				"take it out")
+	for _, m := range req.Messages {
+		if err := talk.add(m); err != nil {
+			return nil, err
 		}
-		extra[name] = value
 	}
-	return extra, nil
+	talk.flush()
+	return talk.all, nil
 }
 
-// encodeMessage reports false for a message that says nothing: servers refuse
-// an empty one.
-func encodeMessage(m session.Message) (openai.ChatCompletionMessageParamUnion, bool, error) {
-	switch m.Role {
-	case session.User:
-		return openai.UserMessage(m.Content), m.Content != "", nil
-	case session.ToolRole:
-		content := m.Content
-		if content == "" {
-			content = "(no output)" // left out, its call would have no answer
-		}
-		return openai.ToolMessage(content, string(m.CallID)), true, nil
-	case session.Assistant:
-		message, err := encodeAssistant(m)
-		return message, m.Content != "" || len(m.Calls) > 0, err
+func toolChoice(choice string) openai.ChatCompletionToolChoiceOptionUnionParam {
+	switch choice {
+	case "":
+		return openai.ChatCompletionToolChoiceOptionUnionParam{}
+	case "auto", "none", "required":
+		return openai.ChatCompletionToolChoiceOptionUnionParam{OfAuto: param.NewOpt(choice)}
 	}
-	return openai.ChatCompletionMessageParamUnion{}, false,
-		wire.Invalid(fmt.Sprintf("the history has a message of the unknown role %q", m.Role), "report this as a bug")
-}
-
-func encodeAssistant(m session.Message) (openai.ChatCompletionMessageParamUnion, error) {
-	var message openai.ChatCompletionAssistantMessageParam
-	if m.Content != "" {
-		message.Content.OfString = param.NewOpt(m.Content)
-	} else {
-		message.SetExtraFields(map[string]any{"content": nil}) // some servers miss it, none minds the null
-	}
-	for _, c := range m.Calls {
-		call, err := encodeCall(c)
-		if err != nil {
-			return openai.ChatCompletionMessageParamUnion{}, err
-		}
-		message.ToolCalls = append(message.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: call})
-	}
-	return openai.ChatCompletionMessageParamUnion{OfAssistant: &message}, nil
+	return openai.ToolChoiceOptionFunctionToolChoice(openai.ChatCompletionNamedToolChoiceFunctionParam{Name: choice})
 }
 
 func encodeCall(c session.Call) (*openai.ChatCompletionMessageFunctionToolCallParam, error) {

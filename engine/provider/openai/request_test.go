@@ -82,7 +82,7 @@ func TestEncode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.in.Model = "vendor/model-1:free"
-			params, err := encode(tt.in)
+			params, err := mostServers.encode(tt.in, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,6 +97,9 @@ func TestEncode(t *testing.T) {
 		})
 	}
 }
+
+// mostServers is what a server gets about which nothing is known.
+var mostServers, _ = Compat{}.complete("server.test")
 
 // canonical indents and sorts, and keeps numbers as they are written.
 func canonical(t *testing.T, text string) string {
@@ -146,7 +149,7 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := encode(tt.in); err == nil || err.Error() != tt.want {
+			if _, err := mostServers.encode(tt.in, false); err == nil || err.Error() != tt.want {
 				t.Errorf("encode error = %v; want %s", err, tt.want)
 			}
 		})

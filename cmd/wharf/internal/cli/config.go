@@ -24,9 +24,13 @@ import (
 type config struct {
 	Provider    string                 `toml:"provider"`
 	Model       string                 `toml:"model"`
+	API         string                 `toml:"api"` // of the provider openai: chat or responses
 	BaseURL     string                 `toml:"base_url"`
 	IdleTimeout duration               `toml:"idle_timeout"` // the longest silence of a server
 	Parameters  map[string]any         `toml:"parameters"`   // of each request, as the server names them
+	ToolChoice  string                 `toml:"tool_choice"`  // auto, none, required, or a tool's name
+	SingleCalls bool                   `toml:"single_calls"` // at most one call a reply
+	Compat      compatConfig           `toml:"compat"`       // what a server of Chat Completions wants otherwise
 	MaxSteps    int                    `toml:"max_steps"`
 	Parallel    int                    `toml:"parallel_calls"`
 	Approve     string                 `toml:"approve"`
@@ -47,6 +51,14 @@ type config struct {
 	order   []string          // the extensions' names as they were configured
 	brought map[string]string // the extensions' files that the project names
 	user    string            // the user's own file
+}
+
+type compatConfig struct {
+	SystemRole         string `toml:"system_role"`
+	ToolRole           string `toml:"tool_role"`
+	AssistantAfterTool bool   `toml:"assistant_after_tool"`
+	StreamUsage        *bool  `toml:"stream_usage"` // nil means true
+	Reasoning          string `toml:"reasoning"`
 }
 
 type sandboxConfig struct {

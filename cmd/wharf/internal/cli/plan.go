@@ -7,11 +7,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/wharf-agent/wharf/engine"
 	"github.com/wharf-agent/wharf/engine/permission"
-	"github.com/wharf-agent/wharf/engine/provider/openai"
 	"github.com/wharf-agent/wharf/engine/provider/script"
 	"github.com/wharf-agent/wharf/engine/sandbox"
 	"github.com/wharf-agent/wharf/engine/secret"
@@ -160,16 +158,6 @@ func (o runOptions) config(f folders, workspace string) (config, []string, error
 	return cfg, notices, err
 }
 
-func (o runOptions) newProvider(cfg config) (engine.Provider, error) {
-	switch cfg.Provider {
-	case "script":
-		return o.newScript()
-	case "openai":
-		return newOpenAI(cfg)
-	}
-	return nil, usagef("provider %q: not one of openai, script", cfg.Provider)
-}
-
 func (o runOptions) newScript() (engine.Provider, error) {
 	if o.demo != nil {
 		return script.New(o.demo.replies), nil
@@ -187,25 +175,6 @@ func (o runOptions) newScript() (engine.Provider, error) {
 		return nil, exitError{exitUsage, err}
 	}
 	return script.New(replies), nil
-}
-
-func newOpenAI(cfg config) (engine.Provider, error) {
-	base := cfg.BaseURL
-	if base == "" {
-		base = os.Getenv("OPENAI_BASE_URL")
-	}
-	key := os.Getenv("OPENAI_API_KEY")
-	switch {
-	case cfg.Model == "":
-		return nil, usagef("no model was named: add --model NAME, or model = \"NAME\" to the configuration")
-	case key == "" && base == "":
-		return nil, usagef("there is no key for OpenAI: set OPENAI_API_KEY, or --base-url for another server; \"wharf demo\" needs neither")
-	}
-	p, err := openai.New(openai.Config{BaseURL: base, APIKey: key, IdleTimeout: time.Duration(cfg.IdleTimeout)})
-	if err != nil {
-		return nil, exitError{exitUsage, err}
-	}
-	return p, nil
 }
 
 // parts is what a run is made of.
@@ -255,6 +224,7 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 		Provider: plan.model, Log: p.log, Tools: &equipment.tools, Hooks: equipment.hooks, Policy: plan.policy,
 		Model: plan.cfg.Model, System: systemText(plan.workspace, plan.cfg, o.noSandbox),
 		Parameters: plan.parameters, Redact: plan.redact,
+		Options: session.Options{ToolChoice: plan.cfg.ToolChoice, SingleCalls: plan.cfg.SingleCalls},
 	}
 	plan.cfg.limit(&cfg)
 	p.engine, err = engine.New(cfg)

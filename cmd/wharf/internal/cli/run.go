@@ -51,7 +51,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	f.BoolVarP(&o.cont, "continue", "c", false, "go on with the last session of this folder")
 	f.StringVar(&o.resume, "resume", "", "go on with the session `ID`")
 	f.BoolVar(&o.fork, "fork", false, "with -c or --resume: go on in a copy of the session, which stays as it is")
-	f.StringVar(&o.provider, "provider", "", "openai (any compatible server) or script")
+	f.StringVar(&o.provider, "provider", "", "openai (any compatible server), anthropic or script")
 	f.StringVar(&o.model, "model", "", "the model, by the server's name for it")
 	f.StringVar(&o.baseURL, "base-url", "", "the server, such as http://localhost:11434/v1")
 	f.StringVar(&o.script, "script", "", "replay the model's replies from `FILE`")

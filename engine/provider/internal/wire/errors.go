@@ -122,6 +122,9 @@ func (c *Client) polish(err error, req provider.Request) error {
 	if req.HasImages() && (e.Class == provider.Invalid || e.Class == provider.Server) && refusesImages(&e) {
 		e.Class = provider.Images
 	}
+	if e.Advice == "" && c.advise != nil {
+		e.Advice = c.advise(&e)
+	}
 	if e.Advice == "" {
 		e.Advice = c.advice(&e, req.Model)
 	}

@@ -2,9 +2,12 @@ package wire
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"unicode"
+
+	"github.com/wharf-agent/wharf/engine/session"
 )
 
 // IsObject reports whether b is one JSON object.
@@ -49,4 +52,12 @@ func SendableArguments(raw string) string {
 		return raw
 	}
 	return string(Marshal(map[string]string{"_invalid_arguments": raw}))
+}
+
+// Base64 returns an image's data as APIs take it.
+func Base64(image session.Image) string { return base64.StdEncoding.EncodeToString(image.Data) }
+
+// DataURL returns an image as a URL that holds it.
+func DataURL(image session.Image) string {
+	return "data:" + image.MediaType + ";base64," + Base64(image)
 }

@@ -31,6 +31,9 @@ type Config struct {
 	KeyName     string // the environment variable that a user sets the key in
 	HTTPClient  *http.Client
 	IdleTimeout time.Duration // 0 means 2 minutes
+
+	// Advise says what to do about an error where the API knows better; "" otherwise.
+	Advise func(*provider.Error) string
 }
 
 const (
@@ -49,6 +52,7 @@ type Client struct {
 
 	keyName string
 	idle    time.Duration
+	advise  func(*provider.Error) string
 }
 
 // NewClient checks cfg. It makes no request.
@@ -68,7 +72,7 @@ func NewClient(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		BaseURL: base, Key: key, HTTP: stayingClient(cfg.HTTPClient),
-		keyName: cfg.KeyName, idle: cmp.Or(cfg.IdleTimeout, defaultIdle),
+		keyName: cfg.KeyName, idle: cmp.Or(cfg.IdleTimeout, defaultIdle), advise: cfg.Advise,
 	}, nil
 }
 

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"os"
+	"time"
+
+	"github.com/wharf-agent/wharf/engine"
+	"github.com/wharf-agent/wharf/engine/provider/anthropic"
+	"github.com/wharf-agent/wharf/engine/provider/openai"
+)
+
+func (o runOptions) newProvider(cfg config) (engine.Provider, error) {
+	switch cfg.Provider {
+	case "script":
+		return o.newScript()
+	case "openai":
+		return newOpenAI(cfg)
+	case "anthropic":
+		return newAnthropic(cfg)
+	}
+	return nil, usagef("provider %q: not one of openai, anthropic, script", cfg.Provider)
+}
+
+// server returns where to ask and with what key: the configuration goes before the
+// environment, whose variables are those of the provider's own tools.
+func (c config) server(name, prefix string) (base, key string, err error) {
+	base = c.BaseURL
+	if base == "" {
+		base = os.Getenv(prefix + "_BASE_URL")
+	}
+	key = os.Getenv(prefix + "_API_KEY")
+	switch {
+	case c.Model == "":
+		return "", "", usagef("no model was named: add --model NAME, or model = \"NAME\" to the configuration")
+	case key == "" && base == "":
+		return "", "", usagef("there is no key for %s: set %s_API_KEY, or --base-url for another server; \"wharf demo\" needs neither", name, prefix)
+	}
+	return base, key, nil
+}
+
+func newOpenAI(cfg config) (engine.Provider, error) {
+	base, key, err := cfg.server("OpenAI", "OPENAI")
+	if err != nil {
+		return nil, err
+	}
+	p, err := openai.New(openai.Config{
+		API: cfg.API, BaseURL: base, APIKey: key, IdleTimeout: time.Duration(cfg.IdleTimeout),
+		Compat: openai.Compat{
+			SystemRole: cfg.Compat.SystemRole, ToolRole: cfg.Compat.ToolRole, AssistantAfterTool: cfg.Compat.AssistantAfterTool,
+			NoStreamUsage: cfg.Compat.StreamUsage != nil && !*cfg.Compat.StreamUsage, Reasoning: cfg.Compat.Reasoning,
+		},
+	})
+	if err != nil {
+		return nil, exitError{exitUsage, err}
+	}
+	return p, nil
+}
+
+func newAnthropic(cfg config) (engine.Provider, error) {
+	base, key, err := cfg.server("Anthropic", "ANTHROPIC")
+	if err != nil {
+		return nil, err
+	}
+	p, err := anthropic.New(anthropic.Config{BaseURL: base, APIKey: key, IdleTimeout: time.Duration(cfg.IdleTimeout)})
+	if err != nil {
+		return nil, exitError{exitUsage, err}
+	}
+	return p, nil
+}

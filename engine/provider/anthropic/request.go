@@ -1,0 +1,202 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"github.com/wharf-agent/wharf/engine/provider"
+	"github.com/wharf-agent/wharf/engine/provider/internal/wire"
+	"github.com/wharf-agent/wharf/engine/session"
+)
+
+// api is the name under which a message's Extra holds what belongs to this API.
+const api = "anthropic"
+
+// encode turns req into the body of a request. Equal requests give equal bytes.
+func encode(req provider.Request) (anthropic.MessageNewParams, error) {
+	params := anthropic.MessageNewParams{Model: req.Model, MaxTokens: DefaultMaxTokens}
+	extra, err := wire.Parameters(req, "model", "messages", "system", "tools", "stream")
+	if err != nil {
+		return params, err
+	}
+	system := req.System
+	if req.OutputSchema != nil {
+		if wire.StrictSchema(req.OutputSchema) {
+			format := map[string]any{"type": "json_schema", "schema": req.OutputSchema}
+			extra["output_config"] = withField(extra["output_config"], "format", format)
+		} else {
+			system = joined(system, wire.SchemaWords(req.OutputSchema))
+		}
+	}
+	if system != "" {
+		params.System = []anthropic.TextBlockParam{{Text: system, CacheControl: anthropic.NewCacheControlEphemeralParam()}}
+	}
+	for _, t := range req.Tools {
+		tool, err := encodeTool(t)
+		if err != nil {
+			return params, err
+		}
+		params.Tools = append(params.Tools, anthropic.ToolUnionParam{OfTool: tool})
+	}
+	if n := len(params.Tools); n > 0 {
+		params.Tools[n-1].OfTool.CacheControl = anthropic.NewCacheControlEphemeralParam()
+		params.ToolChoice = toolChoice(req.Options)
+	}
+	if params.Messages, err = encodeMessages(req); err != nil {
+		return params, err
+	}
+	markNewest(params.Messages)
+	params.SetExtraFields(extra)
+	return params, nil
+}
+
+func joined(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "\n\n" + b
+}
+
+// withField returns an object, or none, with one more field.
+func withField(object any, name string, value any) map[string]any {
+	fields := map[string]any{}
+	if raw, ok := object.(json.RawMessage); ok {
+		_ = json.Unmarshal(raw, &fields) // what is no object is replaced
+	}
+	fields[name] = value
+	return fields
+}
+
+func toolChoice(o session.Options) anthropic.ToolChoiceUnionParam {
+	single := param.NewOpt(true)
+	if !o.SingleCalls {
+		single = param.Opt[bool]{}
+	}
+	switch o.ToolChoice {
+	case "", "auto":
+		if !o.SingleCalls {
+			return anthropic.ToolChoiceUnionParam{}
+		}
+		return anthropic.ToolChoiceUnionParam{OfAuto: &anthropic.ToolChoiceAutoParam{DisableParallelToolUse: single}}
+	case "none":
+		return anthropic.ToolChoiceUnionParam{OfNone: &anthropic.ToolChoiceNoneParam{}}
+	case "required":
+		return anthropic.ToolChoiceUnionParam{OfAny: &anthropic.ToolChoiceAnyParam{DisableParallelToolUse: single}}
+	}
+	return anthropic.ToolChoiceUnionParam{OfTool: &anthropic.ToolChoiceToolParam{Name: o.ToolChoice, DisableParallelToolUse: single}}
+}
+
+func encodeTool(t session.Tool) (*anthropic.ToolParam, error) {
+	tool := &anthropic.ToolParam{Name: t.Name}
+	if t.Description != "" {
+		tool.Description = param.NewOpt(t.Description)
+	}
+	schema := t.InputSchema
+	if len(schema) == 0 {
+		schema = json.RawMessage(`{"type":"object"}`)
+	}
+	if !json.Valid(schema) {
+		return nil, wire.Invalid(fmt.Sprintf("the input schema of the tool %q is no JSON", t.Name), "correct it, or take the tool out")
+	}
+	tool.InputSchema = param.Override[anthropic.ToolInputSchemaParam](schema) // raw, so that its order stays
+	return tool, nil
+}
+
+// encodeMessages makes messages whose roles take turns: what several messages in
+// a row say in one role becomes one, as the API wants it of the results of
+// calls.
+func encodeMessages(req provider.Request) ([]anthropic.MessageParam, error) {
+	var all []anthropic.MessageParam
+	for i, m := range req.Messages {
+		role, blocks, err := encodeMessage(req.Model, m)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("message %d: %w", i, err)
+		case len(blocks) == 0:
+		case len(all) > 0 && all[len(all)-1].Role == role:
+			last := &all[len(all)-1]
+			last.Content = append(last.Content, blocks...)
+		default:
+			all = append(all, anthropic.MessageParam{Role: role, Content: blocks})
+		}
+	}
+	return all, nil
+}
+
+func encodeMessage(model string, m session.Message) (anthropic.MessageParamRole, []anthropic.ContentBlockParamUnion, error) {
+	switch m.Role {
+	case session.User:
+		var blocks []anthropic.ContentBlockParamUnion
+		if m.Content != "" {
+			blocks = append(blocks, anthropic.NewTextBlock(m.Content))
+		}
+		for _, image := range m.Images {
+			blocks = append(blocks, anthropic.ContentBlockParamUnion{OfImage: encodeImage(image)})
+		}
+		return anthropic.MessageParamRoleUser, blocks, nil
+	case session.ToolRole:
+		return anthropic.MessageParamRoleUser, []anthropic.ContentBlockParamUnion{{OfToolResult: encodeResult(m)}}, nil
+	case session.Assistant:
+		return anthropic.MessageParamRoleAssistant, encodeAssistant(model, m), nil
+	}
+	return "", nil, wire.Invalid(fmt.Sprintf("the history has a message of the unknown role %q", m.Role), "report this as a bug")
+}
+
+func encodeResult(m session.Message) *anthropic.ToolResultBlockParam {
+	result := &anthropic.ToolResultBlockParam{ToolUseID: string(m.CallID)}
+	if m.IsError {
+		result.IsError = param.NewOpt(true)
+	}
+	content := m.Content
+	if content == "" && len(m.Images) == 0 {
+		content = "(no output)"
+	}
+	if content != "" {
+		result.Content = append(result.Content, anthropic.ToolResultBlockParamContentUnion{OfText: &anthropic.TextBlockParam{Text: content}})
+	}
+	for _, image := range m.Images {
+		result.Content = append(result.Content, anthropic.ToolResultBlockParamContentUnion{OfImage: encodeImage(image)})
+	}
+	return result
+}
+
+func encodeImage(image session.Image) *anthropic.ImageBlockParam {
+	return anthropic.NewImageBlockBase64(image.MediaType, wire.Base64(image)).OfImage
+}
+
+func encodeAssistant(model string, m session.Message) []anthropic.ContentBlockParamUnion {
+	var blocks []anthropic.ContentBlockParamUnion
+	for _, p := range wire.Pieces(api, model, m) {
+		switch {
+		case p.Item != nil:
+			blocks = append(blocks, param.Override[anthropic.ContentBlockParamUnion](p.Item))
+		case p.Call != nil:
+			input := json.RawMessage(wire.SendableArguments(p.Call.Arguments))
+			blocks = append(blocks, anthropic.NewToolUseBlock(string(p.Call.ID), input, wire.SendableName(p.Call.Name)))
+		default:
+			blocks = append(blocks, anthropic.NewTextBlock(p.Text))
+		}
+	}
+	return blocks
+}
+
+// markNewest marks the ends of the two newest messages of the user's role for the
+// server's cache: the last, up to which the next request will be the same, and
+// the one before, up to which the previous one was. With the system text and the
+// tools that makes the four marks that the API allows.
+func markNewest(messages []anthropic.MessageParam) {
+	left := 2
+	for i := len(messages) - 1; i >= 0 && left > 0; i-- {
+		if messages[i].Role != anthropic.MessageParamRoleUser {
+			continue
+		}
+		left--
+		last := &messages[i].Content[len(messages[i].Content)-1]
+		if mark := last.GetCacheControl(); mark != nil {
+			*mark = anthropic.NewCacheControlEphemeralParam()
+		}
+	}
+}
