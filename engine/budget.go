@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
@@ -58,6 +59,15 @@ func (t *turn) overBudget() error {
 		return &endError{session.Budget, fmt.Errorf("the turn cost %.4g, and its budget is %.4g: raise it, or resume the session to go on", t.cost, b.Cost)}
 	}
 	return nil
+}
+
+// counts is how far the turn has come, for hooks.
+func (t *turn) counts() hook.Counts {
+	b := t.cfg.Budget
+	return hook.Counts{
+		Steps: t.step, MaxSteps: t.cfg.MaxSteps, Usage: t.usage, Cost: t.cost,
+		Budget: hook.Budget{Tokens: b.Tokens, Cost: b.Cost, TimeMS: b.Time.Milliseconds()},
+	}
 }
 
 // spend counts what a request used up.

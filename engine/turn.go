@@ -110,8 +110,7 @@ func (t *turn) startStep(ctx context.Context, inputs int) error {
 	if err := t.overBudget(); err != nil {
 		return err
 	}
-	counts := hook.Counts{Steps: t.step, MaxSteps: t.cfg.MaxSteps, Usage: t.usage}
-	if err := t.pass(t.hooks.BeforeIteration(ctx, t.at(), counts)); err != nil {
+	if err := t.pass(t.hooks.BeforeIteration(ctx, t.at(), t.counts())); err != nil {
 		return err
 	}
 	if err := t.takeInputs(ctx, inputs); err != nil {

@@ -82,6 +82,15 @@ type Counts struct {
 	Steps    int           `json:"steps"` // that were taken
 	MaxSteps int           `json:"max_steps"`
 	Usage    session.Usage `json:"usage"`
+	Cost     float64       `json:"cost"` // 0 where there are no prices
+	Budget   Budget        `json:"budget"`
+}
+
+// Budget is what the turn may use up in all; what is not there is not limited.
+type Budget struct {
+	Tokens int64   `json:"tokens,omitempty"` // of input and output
+	Cost   float64 `json:"cost,omitempty"`
+	TimeMS int64   `json:"time_ms,omitempty"`
 }
 
 // BeforeIteration asks about a step.

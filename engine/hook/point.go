@@ -89,7 +89,7 @@ var Points = []Info{
 	},
 	{
 		Point: BeforeIteration, When: "a step begins",
-		Keys: []string{"steps", "max_steps", "usage"}, Decisions: []Decision{Block}, Context: true,
+		Keys: []string{"steps", "max_steps", "usage", "cost", "budget"}, Decisions: []Decision{Block}, Context: true,
 	},
 	{
 		Point: BeforeRequest, When: "a request is about to be sent to the model",
