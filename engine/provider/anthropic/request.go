@@ -49,8 +49,8 @@ func encode(req provider.Request) (anthropic.MessageNewParams, error) {
 		return params, err
 	}
 	markNewest(params.Messages)
-	params.SetExtraFields(extra)
-	return params, nil
+	body, err := wire.Body(params, extra)
+	return param.Override[anthropic.MessageNewParams](body), err
 }
 
 func joined(a, b string) string {

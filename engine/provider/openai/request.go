@@ -48,8 +48,8 @@ func (c Compat) encode(req provider.Request, own bool) (openai.ChatCompletionNew
 			"name": "answer", "strict": wire.StrictSchema(req.OutputSchema), "schema": req.OutputSchema,
 		}}
 	}
-	params.SetExtraFields(fields)
-	return params, nil
+	body, err := wire.Body(params, fields)
+	return param.Override[openai.ChatCompletionNewParams](body), err
 }
 
 func (c Compat) messages(req provider.Request) ([]openai.ChatCompletionMessageParamUnion, error) {

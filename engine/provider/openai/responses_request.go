@@ -62,8 +62,8 @@ func encodeResponses(req provider.Request, own bool) (responses.ResponseNewParam
 		}
 		params.Input.OfInputItemList = append(params.Input.OfInputItemList, items...)
 	}
-	params.SetExtraFields(fields)
-	return params, nil
+	body, err := wire.Body(params, fields)
+	return param.Override[responses.ResponseNewParams](body), err
 }
 
 // reasons reports whether a model may be asked for its reasoning in encrypted form.
