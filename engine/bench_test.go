@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,9 +28,10 @@ import (
 func BenchmarkToolTurn(b *testing.B) {
 	for _, size := range []struct{ calls, hooks int }{{1, 0}, {1, 3}, {20, 0}, {20, 3}} {
 		b.Run(fmt.Sprintf("calls=%d/hooks=%d", size.calls, size.hooks), func(b *testing.B) {
-			replies := slices.Repeat([]script.Reply{{Calls: []session.Call{
-				{ID: "call_1", Name: "nothing", Arguments: `{"command":"go test ./..."}`},
-			}}}, size.calls)
+			var replies []script.Reply
+			for i := range size.calls { // never the same call again and again
+				replies = append(replies, script.Reply{Calls: []session.Call{doNothing("nothing", i)}})
+			}
 			replies = append(replies, script.Reply{Text: "The tests pass."})
 			w := newWork(b, replies, steadyHooks(size.hooks, hook.BeforeExecuteTool, hook.AfterExecuteTool))
 			w.turn() // writes the request's header too
@@ -41,6 +42,27 @@ func BenchmarkToolTurn(b *testing.B) {
 			b.ReportMetric(float64(mean.Nanoseconds())/float64(size.calls+1), "ns/step")
 		})
 	}
+}
+
+// BenchmarkSchedule is a reply with 64 calls that do nothing, side by side. Its floor
+// is the same reply with calls that must run alone, in the same run.
+func BenchmarkSchedule(b *testing.B) {
+	const calls = 64
+	reply := func(name string) []script.Reply {
+		var all []session.Call
+		for i := range calls {
+			all = append(all, doNothing(name, i))
+		}
+		return []script.Reply{{Calls: all}, {Text: "Done."}}
+	}
+	alone, beside := newWork(b, reply("nothing"), nil), newWork(b, reply("nothing_beside"), nil)
+	mean := duel(b, alone.turn, beside.turn)
+	b.ReportMetric(calls/mean.Seconds(), "calls/s")
+}
+
+// doNothing is a call of a tool that does nothing.
+func doNothing(name string, i int) session.Call {
+	return session.Call{Name: name, Arguments: fmt.Sprintf(`{"command":"go test ./... -count %d"}`, i)}
 }
 
 // BenchmarkStream is a turn whose answer arrives in 20,000 pieces, each shown
@@ -118,8 +140,9 @@ func newWork(b *testing.B, replies []script.Reply, hooks []hook.Hook) work {
 	if err != nil {
 		b.Fatal(err)
 	}
-	tools := &tool.Registry{}
-	if err := tools.Add(nothing); err != nil {
+	tools, beside := &tool.Registry{}, nothing
+	beside.spec.Name, beside.spec.Parallel = "nothing_beside", true
+	if err := errors.Join(tools.Add(nothing), tools.Add(beside)); err != nil {
 		b.Fatal(err)
 	}
 	e, err := engine.New(engine.Config{
