@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wharf-agent/wharf/engine/governance"
 	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/engine/tool"
@@ -44,6 +45,10 @@ type Config struct {
 	Repeats        Repeats            // when calls that go nowhere are advised against and refused
 	ToolRepeats    map[string]Repeats // the same for single tools, by name
 
+	Context     governance.Config // what the model takes, and where long results are kept
+	Governor    Governor          // decides what the model gets to see; nil means governance.New(Context)
+	OutputLimit string            // the server's name for the most that it answers, for requests to name Context.MaxOutput; "" names it nowhere
+
 	// Redact takes out of each tool result what neither the model, nor hooks, nor
 	// the log may have, such as the values of secrets. Nil takes out nothing.
 	Redact func(string) string
@@ -52,12 +57,13 @@ type Config struct {
 // Engine runs turns on one session. Its methods are called one at a time, but
 // for those that extensions use while a turn runs (nested.go).
 type Engine struct {
-	cfg     Config
-	hooks   *hook.Chain
-	header  session.Header
-	carried []string // contexts for the next turn
-	inbox   inbox
-	running atomic.Pointer[turn] // nil between turns
+	cfg      Config
+	hooks    *hook.Chain
+	header   session.Header
+	carried  []string // contexts for the next turn
+	inbox    inbox
+	governor Governor
+	running  atomic.Pointer[turn] // nil between turns
 }
 
 // New checks cfg, fills in its defaults and returns an idle Engine.
@@ -78,6 +84,9 @@ func New(cfg Config) (*Engine, error) {
 		System: cfg.System, Tools: cfg.Tools.Specs(), Model: cfg.Model, Parameters: cfg.Parameters, Options: cfg.Options,
 	}}
 	e.hooks = hook.NewChain(cfg.Hooks, e.record)
+	if e.governor = cfg.Governor; e.governor == nil {
+		e.governor = governance.New(cfg.Context)
+	}
 	return e, nil
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"iter"
 
+	"github.com/wharf-agent/wharf/engine/governance"
 	"github.com/wharf-agent/wharf/engine/permission"
 	"github.com/wharf-agent/wharf/engine/provider"
+	"github.com/wharf-agent/wharf/engine/session"
 )
 
 // Provider is the model behind a turn.
@@ -24,4 +26,25 @@ type Policy interface {
 	Answer(permission.Call) (bool, string)
 }
 
-var _ Policy = (*permission.Policy)(nil)
+// Governor decides what the model gets to see of a session. What it decides is
+// written to the log and takes effect there; a Governor that is fed with a log's
+// decisions repeats them.
+type Governor interface {
+	// Results returns what is to be in the place of results that are too long.
+	Results(*session.History) []session.ContextReplaced
+	// Compaction returns the summary that is due for a reason, or nil; turn is
+	// whether a turn is under way.
+	Compaction(h *session.History, reason governance.Reason, turn bool) *governance.Compaction
+	// Fit returns what makes the next request fit; refused is whether a server
+	// took it for too long.
+	Fit(h *session.History, refused bool) []session.ContextReplaced
+	// Estimate returns about how many tokens the next request has.
+	Estimate(*session.History) int
+	// Room returns how many are left for an answer to a request with that header.
+	Room(*session.History, session.Header) int
+}
+
+var (
+	_ Policy   = (*permission.Policy)(nil)
+	_ Governor = (*governance.Governor)(nil)
+)

@@ -33,6 +33,9 @@ func (r reply) cut() bool {
 // request gets the model's next reply, or what a hook answers in its place.
 func (t *turn) request(ctx context.Context) (reply, error) {
 	defer func() { t.plain = false }()
+	if err := t.govern(ctx); err != nil {
+		return reply{}, err
+	}
 	header, instead, err := t.plan(ctx)
 	if err != nil {
 		return reply{}, err
@@ -41,14 +44,24 @@ func (t *turn) request(ctx context.Context) (reply, error) {
 		return reply{AssistantMessage: session.AssistantMessage{Text: instead.Text, FinishReason: "stop"}}, nil
 	}
 	var before error
+	shortened := false
 	for attempt := 1; ; attempt++ {
 		header.Model = t.model
-		if err := t.announce(header); err != nil {
+		if err := t.announce(t.capOutput(header)); err != nil {
 			return reply{}, err
 		}
 		r, err := t.send(ctx)
 		if err == nil {
 			return r, nil
+		}
+		if !shortened {
+			failed := err
+			if shortened, err = t.shorten(ctx, attempt, r, failed); err != nil {
+				return r, errors.Join(failed, err)
+			} else if shortened {
+				continue
+			}
+			err = failed
 		}
 		switch again, failure := t.retry(ctx, attempt, r, err); {
 		case failure != nil:

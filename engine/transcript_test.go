@@ -19,6 +19,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/wharf-agent/wharf/engine"
+	"github.com/wharf-agent/wharf/engine/governance"
 	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/permission"
 	"github.com/wharf-agent/wharf/engine/provider/script"
@@ -38,6 +39,9 @@ type transcript struct {
 	Secret   string // is taken out of results
 	Hooks    []*scriptedHook
 
+	Context     governance.Config
+	OutputLimit string
+	Parameters  json.RawMessage
 	Budget      engine.Budget
 	Prices      map[string]engine.Price
 	Fallbacks   []string
@@ -254,6 +258,7 @@ func play(t *testing.T, archive *txtar.Archive) string {
 	e, err := engine.New(engine.Config{
 		Provider: script.New(replies), Log: log, Tools: tools, Policy: policy, Hooks: hooks,
 		Model: "scripted", System: "test", MaxSteps: config.MaxSteps, Redact: config.redact(),
+		Context: config.Context, OutputLimit: config.OutputLimit, Parameters: config.Parameters,
 		Budget: config.Budget, Prices: config.Prices, Fallbacks: config.Fallbacks, Repeats: config.Repeats, ToolRepeats: config.ToolRepeats,
 	})
 	if err != nil {

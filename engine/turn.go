@@ -12,25 +12,26 @@ import (
 // turn is one turn under way: an Engine's configuration, and how far it has come.
 type turn struct {
 	*Engine
-	hooks    *hook.Chain // the session's, and this turn's own
-	number   int
-	step     int
-	text     string // the final answer
-	limit    error  // for which the answer is not the whole one, or none; nil: it is
-	usage    session.Usage
-	cost     float64
-	model    string      // that is asked
-	fallback int         // how many models of the list after the first have been
-	contexts []string    // of hooks, for the next request
-	done     []hook.Done // the step's calls
-	denials  []Denial
-	recovery             // from replies that are no answer: recover.go
-	steered  int         // how often in the turn an input kept it from ending
-	objected int         // how often in a row hooks did
-	repeats  repeats     // calls that go nowhere: repeat.go
-	show     func(Event) // shows a piece of a reply to whoever follows the turn
-	stop     context.CancelCauseFunc
-	serial   chan struct{} // held by whoever is in the serial part: see schedule.go
+	hooks       *hook.Chain // the session's, and this turn's own
+	number      int
+	step        int
+	text        string // the final answer
+	limit       error  // for which the answer is not the whole one, or none; nil: it is
+	usage       session.Usage
+	cost        float64
+	model       string      // that is asked
+	fallback    int         // how many models of the list after the first have been
+	contexts    []string    // of hooks, for the next request
+	done        []hook.Done // the step's calls
+	denials     []Denial
+	recovery                // from replies that are no answer: recover.go
+	steered     int         // how often in the turn an input kept it from ending
+	objected    int         // how often in a row hooks did
+	repeats     repeats     // calls that go nowhere: repeat.go
+	uncompacted bool        // a hook is against a summary: it is not asked again in this turn
+	show        func(Event) // shows a piece of a reply to whoever follows the turn
+	stop        context.CancelCauseFunc
+	serial      chan struct{} // held by whoever is in the serial part: see schedule.go
 }
 
 // loop runs the turn up to its final text. nil means that it completed; an

@@ -247,10 +247,10 @@ func TestEstimate(t *testing.T) {
 
 func TestRoom(t *testing.T) {
 	l := newLog(words(10_000))
-	if got := governance.New(governance.Config{Window: 32_768}).Room(&l.history); got < 20_000 || got > 22_768 {
+	if got := governance.New(governance.Config{Window: 32_768}).Room(&l.history, session.Header{}); got < 20_000 || got > 22_768 {
 		t.Errorf("Room beside 10,000 tokens in 32,768 = %d", got)
 	}
-	if got := governance.New(governance.Config{Window: 100}).Room(&l.history); got != 1 {
+	if got := governance.New(governance.Config{Window: 100}).Room(&l.history, session.Header{}); got != 1 {
 		t.Errorf("Room where there is none = %d; want 1", got)
 	}
 }

@@ -79,20 +79,25 @@ func sameTool(a, b session.Tool) bool {
 // atMost returns a number of tokens that a request does not exceed, without a
 // tokenizer: tokens are made of bytes.
 func (g *Governor) atMost(h *session.History) int {
-	header := h.Header()
-	n := margin + len(header.System) + int(h.Size())
-	for _, t := range header.Tools {
-		n += len(t.Name) + len(t.Description) + len(t.InputSchema) + perMessage
-	}
-	counted, from := h.Counted()
-	if counted == 0 {
+	n := headerBytes(h.Header()) + int(h.Size())
+	count := countOf(h)
+	if count.tokens == 0 {
 		return n
 	}
-	since := int(counted)
-	for _, b := range h.Blocks()[from:] {
+	since := int(count.tokens)
+	for _, b := range h.Blocks()[count.blocks:] {
 		since += int(b.Size())
 	}
 	return min(n, since)
+}
+
+// headerBytes is what a header makes of atMost.
+func headerBytes(h session.Header) int {
+	n := margin + len(h.System)
+	for _, t := range h.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.InputSchema) + perMessage
+	}
+	return n
 }
 
 // Estimate returns about how many tokens the next request has.
@@ -135,11 +140,16 @@ func (g *Governor) over(h *session.History, limit int) (tokens int, over bool) {
 	return tokens, tokens > limit
 }
 
-// Room returns how many tokens are left of the window for an answer; at least 1.
-func (g *Governor) Room(h *session.History) int {
-	prompt := g.atMost(h)
+// Room returns how many tokens are left of the window for an answer to a request with
+// that header, in whole thousands as long as there are some; at least 1.
+func (g *Governor) Room(h *session.History, header session.Header) int {
+	prompt := headerBytes(header) + int(h.Size())
 	if prompt > g.cfg.Window/2 { // worth a closer look, with something for what the estimate misses
-		prompt = g.Estimate(h)*21/20 + margin
+		prompt = (g.headerTokens(header)+h.Weigh(0, weigh))*21/20 + margin
 	}
-	return max(1, g.cfg.Window-prompt)
+	room := g.cfg.Window - prompt
+	if room > 2*margin {
+		room -= room % margin // else each request would have another header
+	}
+	return max(1, room)
 }

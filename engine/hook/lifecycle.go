@@ -209,6 +209,28 @@ func (c *Chain) BeforeExecuteTools(ctx context.Context, at At, calls []Call) (bl
 	return g.Blocked, err
 }
 
+// Compaction is what is about to be summarized.
+type Compaction struct {
+	Messages int `json:"messages"` // that the summary will stand for
+	Tokens   int `json:"tokens"`   // of the whole history, about
+}
+
+// BeforeCompact asks about a summary.
+func (c *Chain) BeforeCompact(ctx context.Context, at At, what Compaction) (Gated, error) {
+	return c.gate(ctx, BeforeCompact, struct {
+		At
+		Compaction
+	}{at, what})
+}
+
+// AfterCompact shows hooks the summary.
+func (c *Chain) AfterCompact(ctx context.Context, at At, summary string) error {
+	return c.tell(ctx, AfterCompact, struct {
+		At
+		Summary string `json:"summary"`
+	}{at, summary})
+}
+
 // PermissionRequest asks about a call about which the user is about to be asked,
 // by a rule. An allow is in the user's name, where that was granted.
 func (c *Chain) PermissionRequest(ctx context.Context, at At, call Call, rule string) (Decision, string, error) {

@@ -158,11 +158,11 @@ var Points = []Info{
 		Keys: []string{"result"}, Decisions: []Decision{Continue},
 	},
 	{
-		Point: BeforeCompact, When: "the history is about to be summarized", Later: true,
+		Point: BeforeCompact, When: "the history is about to be summarized",
 		Keys: []string{"messages", "tokens"}, Decisions: []Decision{Block},
 	},
 	{
-		Point: AfterCompact, When: "the history was summarized", Later: true,
+		Point: AfterCompact, When: "the history was summarized",
 		Keys: []string{"summary"},
 	},
 	{

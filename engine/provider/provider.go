@@ -66,6 +66,7 @@ const (
 	Timeout     Class = "timeout"     // nothing came for too long
 	Auth        Class = "auth"        // the key is missing or was refused
 	Invalid     Class = "invalid"     // the server does not take the request
+	Overflow    Class = "overflow"    // the request is longer than the model takes
 	Images      Class = "images"      // the server does not take the request's images: see [Request.WithoutImages]
 	RateLimit   Class = "rate_limit"  // too many requests: wait and ask again
 	Quota       Class = "quota"       // used up, or not paid for: asking again does not help before RetryAfter, if that is known

@@ -170,5 +170,8 @@ func (f *Failure) err() *provider.Error {
 	if f.Status != 0 {
 		e.Class = provider.ClassOf(f.Status)
 	}
+	if provider.IsOverflow(f.Message) {
+		e.Class = provider.Overflow
+	}
 	return e
 }

@@ -42,6 +42,7 @@ type config struct {
 
 	RequestTimeout duration `toml:"request_timeout"` // for one reply, from the request to its end
 
+	Context    contextConfig              `toml:"context"` // what the model takes
 	Sandbox    sandboxConfig              `toml:"sandbox"`
 	Log        logConfig                  `toml:"log"`
 	Extensions map[string]extensionConfig `toml:"extensions"`

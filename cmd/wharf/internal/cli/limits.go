@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
+	"os"
 	"time"
 
 	"github.com/wharf-agent/wharf/engine"
+	"github.com/wharf-agent/wharf/engine/governance"
 )
 
 // The tables of the configuration that say when enough is enough.
@@ -33,12 +36,44 @@ type (
 	}
 )
 
+// contextConfig says what a model takes; zero means the default.
+type contextConfig struct {
+	Window     int `toml:"window"`
+	MaxOutput  int `toml:"max_output"`
+	BlockLimit int `toml:"block_limit"`
+	MaxResult  int `toml:"max_result"`
+}
+
+// check says what is wrong with it.
+func (c contextConfig) check() error {
+	switch {
+	case c.Window < 0 || c.MaxOutput < 0 || c.BlockLimit < 0 || c.MaxResult < 0:
+		return usagef("context: its values are numbers of tokens, max_result of characters, and must be positive")
+	case c.Window > 0 && c.MaxOutput > c.Window:
+		return usagef("context.max_output %d: it is more than context.window, %d, which holds the answer too", c.MaxOutput, c.Window)
+	}
+	return nil
+}
+
+// outputLimit returns the server's name for the most that it answers. Of those that
+// speak OpenAI's API most know only the older one.
+func (c config) outputLimit() string {
+	if c.Provider == "openai" && cmp.Or(c.BaseURL, os.Getenv("OPENAI_BASE_URL")) == "" {
+		return "max_completion_tokens"
+	}
+	return "max_tokens"
+}
+
 // limit fills in what the configuration says of limits.
 func (c config) limit(e *engine.Config) {
 	e.MaxSteps, e.Parallel = c.MaxSteps, c.Parallel
 	e.RequestTimeout = time.Duration(c.RequestTimeout)
 	e.Retry = engine.Retries{Attempts: c.Retry.Attempts, MaxWait: time.Duration(c.Retry.MaxWait)}
 	e.Fallbacks = c.Fallbacks
+	e.Context = governance.Config{
+		Window: c.Context.Window, MaxOutput: c.Context.MaxOutput, BlockLimit: c.Context.BlockLimit, MaxResult: c.Context.MaxResult,
+	}
+	e.OutputLimit = c.outputLimit()
 	e.Budget = engine.Budget{Tokens: c.Budget.Tokens, Cost: c.Budget.Cost, Time: time.Duration(c.Budget.Time)}
 	e.Repeats = engine.Repeats{Advise: c.Repeat.Advise, Refuse: c.Repeat.Refuse}
 	e.ToolRepeats = map[string]engine.Repeats{}
@@ -69,5 +104,5 @@ func (c config) checkLimits() error {
 			}
 		}
 	}
-	return nil
+	return c.Context.check()
 }

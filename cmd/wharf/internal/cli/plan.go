@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/wharf-agent/wharf/engine"
+	"github.com/wharf-agent/wharf/engine/governance"
 	"github.com/wharf-agent/wharf/engine/permission"
 	"github.com/wharf-agent/wharf/engine/provider/script"
 	"github.com/wharf-agent/wharf/engine/sandbox"
@@ -50,7 +51,9 @@ func (o runOptions) plan(view *progress) (p plan, err error) {
 	for _, notice := range notices {
 		view.notice("%s", notice)
 	}
-	if p.model, err = o.newProvider(p.cfg); err != nil {
+	if o.withoutModel {
+		p.model = noModel{}
+	} else if p.model, err = o.newProvider(p.cfg); err != nil {
 		return p, err
 	}
 	if p.secrets, err = newSecrets(p.cfg); err != nil {
@@ -227,6 +230,9 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 		Options: session.Options{ToolChoice: plan.cfg.ToolChoice, SingleCalls: plan.cfg.SingleCalls},
 	}
 	plan.cfg.limit(&cfg)
+	if plan.cfg.Sandbox.Profile != string(sandbox.ReadOnly) { // which promises that nothing is written here
+		cfg.Context.Keep = governance.NewFolder(plan.workspace, p.log.ID()).Keep
+	}
 	p.engine, err = engine.New(cfg)
 	equipment.gate.engine.Store(p.engine)
 	return p, err

@@ -87,7 +87,9 @@ func TestAServerThatHangs(t *testing.T) {
 }
 
 // settings are the configuration keys of what cases call by neutral names.
-var settings = map[string]string{"idle_timeout": "idle_timeout"}
+var settings = map[string]string{
+	"idle_timeout": "idle_timeout", "context_window": "context.window", "max_output_tokens": "context.max_output",
+}
 
 // play runs a case and reports what is wrong with what came of it.
 func play(t *testing.T, c quirks.Case) quirks.Outcome {

@@ -39,6 +39,8 @@ type runOptions struct {
 	sets       []string
 	dir        string
 
+	withoutModel bool // of wharf session compact
+
 	// demo is what wharf demo runs instead of what flags and files say.
 	demo *demoRun
 }

@@ -20,6 +20,7 @@ func sessionCommand(ctx context.Context, io stdio, args []string) error {
 		{name: "show", run: sessionShow},
 		{name: "verify", run: sessionVerify},
 		{name: "resume", run: sessionResume},
+		{name: "compact", run: sessionCompact},
 		{name: "fork", run: sessionFork},
 	}, args)
 }

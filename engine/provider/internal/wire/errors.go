@@ -62,7 +62,8 @@ func Complain(body []byte) *provider.Error {
 // speak of a quota where they mean no more than that.
 const longestRate = 5 * time.Minute
 
-// class tells a quota that is used up from what its status says.
+// class tells a quota that is used up, and a request that is too long, from what the
+// status says.
 func (c complaint) class(by provider.Class) provider.Class {
 	said := c.words + strings.ToLower(c.message)
 	paid := containsAny(said, "insufficient_quota", "insufficient quota", "insufficient balance", "insufficient_balance",
@@ -77,6 +78,9 @@ func (c complaint) class(by provider.Class) provider.Class {
 		if paid {
 			return provider.Quota
 		}
+	}
+	if (by == provider.Invalid || by == provider.Server) && provider.IsOverflow(said) {
+		return provider.Overflow
 	}
 	return by
 }
@@ -188,6 +192,8 @@ func (c *Client) advice(e *provider.Error, model string) string {
 		return "set " + c.keyName + " to a key of this server"
 	case e.Class == provider.Auth:
 		return "check the key in " + c.keyName + ": is it one of this server?"
+	case e.Class == provider.Overflow:
+		return "the conversation is longer than this model takes: set window under [context] to what it takes, ask for a shorter answer, or start a new session"
 	case e.Class == provider.Images:
 		return "ask without images, or take a model that can see"
 	case e.Class == provider.Quota && e.RetryAfter > 0:
