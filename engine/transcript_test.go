@@ -137,13 +137,15 @@ func (n *nested) say(_ context.Context, c tool.Call) (tool.Result, error) {
 	return tool.Result{Content: "said"}, n.engine.Add(engine.Input{Text: text}, engine.Delivery(delivery))
 }
 
+// echo is the body of a tool that gives its text back.
+func echo(_ context.Context, c tool.Call) (tool.Result, error) {
+	var args struct{ Text string }
+	err := json.Unmarshal(c.Arguments, &args)
+	return tool.Result{Content: args.Text}, err
+}
+
 // testTools are what transcripts call: echo, write, boom, hang, cancel and net.
 func testTools(t *testing.T, cancel context.CancelCauseFunc) *tool.Registry {
-	echo := func(_ context.Context, c tool.Call) (tool.Result, error) {
-		var args struct{ Text string }
-		err := json.Unmarshal(c.Arguments, &args)
-		return tool.Result{Content: args.Text}, err
-	}
 	wait := func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 		<-ctx.Done()
 		return tool.Result{}, context.Cause(ctx)
@@ -242,9 +244,11 @@ func play(t *testing.T, archive *txtar.Archive) string {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	nested, tools := &nested{}, testTools(t, cancel)
-	if bytes.Contains(part(archive, "model.jsonl"), []byte(`"name":"say"`)) {
-		if err := tools.Add(fake("say", permission.Reads, nested.say)); err != nil {
-			t.Fatal(err)
+	for name, run := range map[string]func(context.Context, tool.Call) (tool.Result, error){"say": nested.say, "exec": echo} {
+		if bytes.Contains(part(archive, "model.jsonl"), []byte(`"name":"`+name+`"`)) {
+			if err := tools.Add(fake(name, permission.Reads, run)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	if config.Nested {
@@ -333,6 +337,9 @@ func show(t *testing.T, r session.Record) string {
 		}
 		if e.Model != "scripted" {
 			names = append(names, "to "+e.Model)
+		}
+		if e.Parameters != nil {
+			names = append(names, "with "+string(e.Parameters))
 		}
 		return fmt.Sprintf("%d request.header %s\n", r.Seq, strings.Join(names, " "))
 	}
