@@ -55,13 +55,13 @@ func (t *turn) request(ctx context.Context) (reply, error) {
 			return r, nil
 		}
 		if !shortened {
-			failed := err
-			if shortened, err = t.shorten(ctx, attempt, r, failed); err != nil {
-				return r, errors.Join(failed, err)
-			} else if shortened {
+			var failure error
+			if shortened, failure = t.shorten(ctx, attempt, r, err); failure != nil {
+				return r, errors.Join(err, failure)
+			}
+			if shortened {
 				continue
 			}
-			err = failed
 		}
 		switch again, failure := t.retry(ctx, attempt, r, err); {
 		case failure != nil:

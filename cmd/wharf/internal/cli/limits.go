@@ -58,7 +58,12 @@ func (c contextConfig) check() error {
 // outputLimit returns the server's name for the most that it answers. Of those that
 // speak OpenAI's API most know only the older one.
 func (c config) outputLimit() string {
-	if c.Provider == "openai" && cmp.Or(c.BaseURL, os.Getenv("OPENAI_BASE_URL")) == "" {
+	switch {
+	case c.Provider != "openai":
+		return "max_tokens"
+	case c.API == "responses":
+		return "max_output_tokens"
+	case cmp.Or(c.BaseURL, os.Getenv("OPENAI_BASE_URL")) == "":
 		return "max_completion_tokens"
 	}
 	return "max_tokens"
