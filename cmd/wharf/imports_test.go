@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"cmd/wharf/internal/quirks":      {"engine/session"},
 	"engine":                         {"engine/governance", "engine/hook", "engine/permission", "engine/provider", "engine/session", "engine/tool"},
 	"engine/session":                 {},
+	"engine/session/export":          {"engine/session"},
 	"engine/governance":              {"engine/session"},
 	"engine/egress":                  {},
 	"engine/secret":                  {},

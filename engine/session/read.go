@@ -25,6 +25,20 @@ func (s *Store) Read(id ID) (records []Record, torn int, err error) {
 	return records, len(content) - whole, nil
 }
 
+// Raw returns the whole lines of a session's log as they stand there, if each is
+// an event that can be read.
+func (s *Store) Raw(id ID) ([]byte, error) {
+	content, err := s.content(id)
+	if err != nil {
+		return nil, err
+	}
+	_, whole, err := parse(content)
+	if err != nil {
+		return nil, fmt.Errorf("read session %s: %w", id, err)
+	}
+	return content[:whole], nil
+}
+
 // content returns what stands in a session's log.
 func (s *Store) content(id ID) ([]byte, error) {
 	path, err := s.path(id)

@@ -22,6 +22,7 @@ func sessionCommand(ctx context.Context, io stdio, args []string) error {
 		{name: "resume", run: sessionResume},
 		{name: "compact", run: sessionCompact},
 		{name: "fork", run: sessionFork},
+		{name: "export", run: sessionExport},
 	}, args)
 }
 

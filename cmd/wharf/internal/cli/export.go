@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/engine/session/export"
+)
+
+// sessionExport writes a session in a format of others, to standard output or to
+// a file, which is there whole or not at all.
+func sessionExport(_ context.Context, io stdio, args []string) error {
+	flags := pflag.NewFlagSet("session export", pflag.ContinueOnError)
+	format := flags.String("format", "jsonl", "jsonl (the log as it is), md (a text to read) or html (one page with a timeline)")
+	output := flags.StringP("output", "o", "", "write to `FILE` instead of standard output")
+	store, id, err := sessionArgs(io, flags, "session export [--format jsonl|md|html] [-o FILE] ID", args)
+	if err != nil {
+		return err
+	}
+	write, known := exporters[*format]
+	if !known {
+		return usagef("session export: --format %q: not one of jsonl, md, html", *format)
+	}
+	var content bytes.Buffer
+	if err := write(&content, store, id); err != nil {
+		return err
+	}
+	if *output == "" {
+		_, err = io.out.Write(content.Bytes())
+		return err
+	}
+	return writeWhole(*output, content.Bytes())
+}
+
+// exporters write a session, by the format's name.
+var exporters = map[string]func(io.Writer, *session.Store, session.ID) error{
+	"jsonl": exportLog,
+	"md":    exportWith(export.Markdown),
+	"html":  exportWith(export.HTML),
+}
+
+func exportLog(w io.Writer, store *session.Store, id session.ID) error {
+	content, err := store.Raw(id)
+	if err == nil {
+		_, err = w.Write(content)
+	}
+	return err
+}
+
+func exportWith(write func(io.Writer, []session.Record) error) func(io.Writer, *session.Store, session.ID) error {
+	return func(w io.Writer, store *session.Store, id session.ID) error {
+		records, _, err := store.Read(id)
+		if err != nil {
+			return err
+		}
+		return write(w, records)
+	}
+}
+
+// writeWhole writes a file aside and gives it its name once all is in it.
+func writeWhole(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
