@@ -31,7 +31,7 @@ type Compaction struct {
 // Compaction returns the summary that is due, or nil. For Threshold, that is when the
 // next request has 80 % of the window; the other reasons are enough by themselves, as far as there is
 // something to summarize. The newest messages stay, 16 % of the window (of the
-// history, for the other reasons), at least one, never a call without its results; so does the prompt
+// messages, for the other reasons), at least one, never a call without its results; so does the prompt
 // of the turn, if turn says that one is under way.
 func (g *Governor) Compaction(h *session.History, reason Reason, turn bool) *Compaction {
 	limit := 0
@@ -43,9 +43,10 @@ func (g *Governor) Compaction(h *session.History, reason Reason, turn bool) *Com
 	if !due || len(blocks) < 2 {
 		return nil
 	}
-	whole := float64(g.cfg.Window)
+	whole, takes := float64(g.cfg.Window), g.cfg.Window
 	if reason != Threshold {
-		whole = float64(tokens)
+		takes = min(takes, tokens)
+		whole = float64(tokens) - g.scale*float64(g.headerTokens(h.Header()))
 	}
 	weight := func(i int) float64 { return g.scale * float64(h.WeighBlock(i, weigh)) }
 	first := len(blocks) - 1 // the first that stays
@@ -62,21 +63,21 @@ func (g *Governor) Compaction(h *session.History, reason Reason, turn bool) *Com
 			freed += weight(i)
 		}
 	}
-	if len(old) == 0 || len(old) == 1 && old[0].By == ByCompaction || freed < compactWorth*whole {
+	if len(old) == 0 || len(old) == 1 && old[0].By == ByCompaction || reason != Manual && freed < compactWorth*whole {
 		return nil
 	}
-	return describe(old, reason, tokens, int(whole))
+	return describe(old, reason, tokens, takes)
 }
 
 // describe makes the request for a summary of blocks, for a model that takes so many
 // tokens, and what can be said without one.
-func describe(old []session.Block, reason Reason, tokens, whole int) *Compaction {
+func describe(old []session.Block, reason Reason, tokens, takes int) *Compaction {
 	c := &Compaction{Reason: reason, Tokens: tokens, Targets: targets(old), System: system, Extract: extract(old)}
 	for _, b := range old {
 		c.Messages += 1 + len(b.Results)
 	}
 	const bytesPerToken = 2 // fewer than there are in any text that somebody reads
-	c.Prompt = middleOut(transcript(old), max(whole*bytesPerToken-len(instruction)-len(system), smallest)) + instruction
+	c.Prompt = middleOut(transcript(old), max(takes*bytesPerToken-len(instruction)-len(system), smallest)) + instruction
 	return c
 }
 

@@ -124,12 +124,16 @@ func printJSON(io stdio, value any) error {
 
 func sessionShow(_ context.Context, io stdio, args []string) error {
 	flags := pflag.NewFlagSet("session show", pflag.ContinueOnError)
-	asJSON := flags.Bool("json", false, "print the events as they are, a line each")
-	store, id, err := sessionArgs(io, flags, "session show [--json] ID", args)
+	asJSON := flags.Bool("json", false, "print the events as they are, a line each; with --context one object")
+	where := flags.String("context", "", "show what the model saw in the request of `STEP`, or TURN.STEP, and what was replaced in it")
+	store, id, err := sessionArgs(io, flags, "session show [--json] [--context STEP] ID", args)
 	if err != nil {
 		return err
 	}
 	records, torn, err := store.Read(id)
+	if *where != "" && err == nil {
+		return showContext(io, records, *where, *asJSON)
+	}
 	for _, r := range records { // also those before a corrupt one
 		if *asJSON {
 			line, err := session.Encode(r)
