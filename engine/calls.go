@@ -105,6 +105,9 @@ func (t *turn) permit(ctx context.Context, j *judged, said hook.Judged) (refusal
 	if decision == hook.Allow {
 		return "", nil
 	}
+	if err := j.hooks.Notification(ctx, t.at(), hook.Question, spec.Name+": "+question); err != nil {
+		return "", err
+	}
 	if allowed, why := t.cfg.Policy.Answer(call); !allowed {
 		return fmt.Sprintf("denied: %s: %s", question, why), nil
 	}

@@ -51,7 +51,7 @@ func (t *turn) retry(ctx context.Context, attempt int, r reply, failure error) (
 	case (said == hook.Retry || passes(model)) && attempt < t.cfg.Retry.Attempts && model.RetryAfter <= t.cfg.Retry.MaxWait:
 		return sameModel, t.await(ctx, attempt, r, model)
 	case model.Class != provider.Script && t.fallback < len(t.cfg.Fallbacks):
-		return otherModel, t.fallBack(attempt, model)
+		return otherModel, t.fallBack(ctx, attempt, model)
 	case model.RetryAfter > t.cfg.Retry.MaxWait:
 		return notAgain, tooLongToWait(failure, model.RetryAfter)
 	}
@@ -79,6 +79,9 @@ func (t *turn) await(ctx context.Context, attempt int, r reply, cause *provider.
 	if err := t.record(session.RequestRetried{Attempt: attempt, DelayMS: delay.Milliseconds(), Cause: cause.Error()}); err != nil {
 		return err
 	}
+	if err := t.hooks.Notification(ctx, t.at(), hook.Retrying, cause.Error()); err != nil {
+		return err
+	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
@@ -90,10 +93,13 @@ func (t *turn) await(ctx context.Context, attempt int, r reply, cause *provider.
 }
 
 // fallBack turns to the next model of the list, for the rest of the turn.
-func (t *turn) fallBack(attempt int, cause *provider.Error) error {
+func (t *turn) fallBack(ctx context.Context, attempt int, cause *provider.Error) error {
 	t.model = t.cfg.Fallbacks[t.fallback]
 	t.fallback++
-	return t.record(session.RequestRetried{Attempt: attempt, Cause: cause.Error(), Model: t.model})
+	if err := t.record(session.RequestRetried{Attempt: attempt, Cause: cause.Error(), Model: t.model}); err != nil {
+		return err
+	}
+	return t.hooks.Notification(ctx, t.at(), hook.Fallback, t.model)
 }
 
 // tooLongToWait adds to a failure when the server can be asked again.

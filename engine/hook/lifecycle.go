@@ -259,6 +259,22 @@ func (c *Chain) PermissionRequest(ctx context.Context, at At, call Call, rule st
 	return said, reasons, err
 }
 
+// The kinds of notifications.
+const (
+	Question = "question" // whether a call may be made
+	Retrying = "retry"    // a request that failed is sent again
+	Fallback = "fallback" // another model is asked
+)
+
+// Notification tells hooks what the user is told, by its kind.
+func (c *Chain) Notification(ctx context.Context, at At, kind, text string) error {
+	return c.tell(ctx, Notification, struct {
+		At
+		Kind string `json:"kind"`
+		Text string `json:"text"`
+	}{at, kind, text})
+}
+
 // OnExecuteToolError shows hooks how a call failed before the model sees it. The
 // reviewed result is that text, as they leave it.
 func (c *Chain) OnExecuteToolError(ctx context.Context, at At, call Call, failure Result) (Reviewed, error) {

@@ -166,7 +166,7 @@ var Points = []Info{
 		Keys: []string{"summary"},
 	},
 	{
-		Point: Notification, When: "the user is told something", Later: true,
+		Point: Notification, When: "the user is told something: a question about a call, a retry, another model",
 		Keys: []string{"kind", "text"},
 	},
 	{
