@@ -48,6 +48,8 @@ func (t *turn) retry(ctx context.Context, attempt int, r reply, failure error) (
 		return notAgain, errors.Join(failure, err)
 	case said == hook.Fail, r.Text != "", len(r.Calls) > 0:
 		return notAgain, nil
+	case model.Class == provider.Images:
+		return t.withoutImages(attempt, model)
 	case (said == hook.Retry || passes(model)) && attempt < t.cfg.Retry.Attempts && model.RetryAfter <= t.cfg.Retry.MaxWait:
 		return sameModel, t.await(ctx, attempt, r, model)
 	case model.Class != provider.Script && t.fallback < len(t.cfg.Fallbacks):
@@ -56,6 +58,15 @@ func (t *turn) retry(ctx context.Context, attempt int, r reply, failure error) (
 		return notAgain, tooLongToWait(failure, model.RetryAfter)
 	}
 	return notAgain, nil
+}
+
+// withoutImages has a request sent again without the images that the server refused.
+func (t *turn) withoutImages(attempt int, cause *provider.Error) (again, error) {
+	found, err := t.leaveOutImages()
+	if err != nil || !found {
+		return notAgain, err
+	}
+	return sameModel, t.record(session.RequestRetried{Attempt: attempt, Cause: cause.Error()})
 }
 
 // passes reports whether a failure may be gone the next time.

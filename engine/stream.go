@@ -13,6 +13,7 @@ import (
 // Input is what a turn begins with, or what is said while one runs.
 type Input struct {
 	Text   string
+	Images []session.Image
 	Origin string      // of the turn: user (if empty), api, cron, heartbeat or subagent
 	Hooks  []hook.Hook // of this turn alone, asked after the session's
 }

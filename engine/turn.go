@@ -93,7 +93,7 @@ func (t *turn) prompt(ctx context.Context, in Input, delivery string) (hook.Subm
 		return s, err
 	}
 	t.contexts = append(t.contexts, s.Contexts...)
-	return s, t.record(session.UserMessage{Content: s.Text, Origin: "user", Delivery: delivery})
+	return s, t.record(session.UserMessage{Content: s.Text, Origin: "user", Delivery: delivery, Images: in.Images})
 }
 
 // pass takes what hooks say of something that is about to begin.

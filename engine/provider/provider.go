@@ -35,14 +35,19 @@ func (r Request) HasImages() bool {
 // stands for each message's images. r stays as it is.
 func (r Request) WithoutImages() Request {
 	r.Messages = slices.Clone(r.Messages)
-	for i := range r.Messages {
-		m := &r.Messages[i]
-		if n := len(m.Images); n > 0 {
-			m.Content = strings.TrimLeft(fmt.Sprintf("%s\n[%d image(s) left out: this model cannot see them]", m.Content, n), "\n")
-			m.Images = nil
-		}
+	for i, m := range r.Messages {
+		r.Messages[i] = WithoutImages(m)
 	}
 	return r
+}
+
+// WithoutImages returns a message for a model that cannot see.
+func WithoutImages(m session.Message) session.Message {
+	if n := len(m.Images); n > 0 {
+		m.Content = strings.TrimLeft(fmt.Sprintf("%s\n[%d image(s) left out: this model cannot see them]", m.Content, n), "\n")
+		m.Images = nil
+	}
+	return m
 }
 
 // Delta is one increment of a reply. Any of its fields may be zero.

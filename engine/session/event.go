@@ -181,12 +181,6 @@ type UserMessage struct {
 	Images []Image `json:"images,omitempty"` // shown after the text
 }
 
-// Image is a picture that a model is shown.
-type Image struct {
-	MediaType string `json:"media_type"` // such as image/png
-	Data      []byte `json:"data"`       // in base64 as JSON
-}
-
 // ToolCall says that a call is being judged and, if allowed, run.
 type ToolCall struct {
 	CallID    CallID `json:"call_id"`
@@ -214,7 +208,7 @@ type ToolResult struct {
 // message of the user's with it stands in the place of the first.
 type ContextReplaced struct {
 	Targets []int64 `json:"targets"`
-	By      string  `json:"by"` // result_budget, in_flight, snip, compaction, or length: parts of an answer that follows whole
+	By      string  `json:"by"` // result_budget, in_flight, snip, compaction, images (left out), or length: parts of an answer that follows whole
 	Content string  `json:"content"`
 }
 

@@ -65,3 +65,25 @@ func TestImagesAndExtrasAreInTheHistory(t *testing.T) {
 		}
 	}
 }
+
+func TestImageOf(t *testing.T) {
+	tests := []struct{ data, media string }{
+		{"\x89PNG\r\n\x1a\n…", "image/png"},
+		{"\xff\xd8\xff\xe0", "image/jpeg"},
+		{"GIF89a", "image/gif"},
+		{"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"},
+		{"RIFF\x00\x00\x00\x00WAVE", ""},
+		{"<svg/>", ""},
+		{"", ""},
+	}
+	for _, tt := range tests {
+		got, ok, err := ImageOf([]byte(tt.data))
+		if got.MediaType != tt.media || ok != (tt.media != "") || err != nil {
+			t.Errorf("ImageOf(%q) = %q, %t, %v; want %q", tt.data, got.MediaType, ok, err, tt.media)
+		}
+	}
+	large := append([]byte("GIF89a"), make([]byte, MaxImage)...)
+	if _, ok, err := ImageOf(large); !ok || err == nil {
+		t.Errorf("ImageOf of %d bytes = %t, %v; want an error", len(large), ok, err)
+	}
+}

@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/openai/openai-go/v3"
@@ -46,14 +47,27 @@ func (c *conversation) put(m openai.ChatCompletionMessageParamUnion, role sessio
 // user shows a message, with what waited for one. A message that says nothing is left
 // out: servers refuse it.
 func (c *conversation) user(m session.Message) {
-	if m.Content == "" && len(m.Images) == 0 {
-		return
+	if m.Content != "" || len(m.Images) > 0 {
+		c.show(m)
 	}
-	text := append([]string{}, c.results...)
+}
+
+// flush shows what waits, in a message of its own.
+func (c *conversation) flush() {
+	if len(c.images) > 0 || len(c.results) > 0 {
+		c.show(session.Message{})
+	}
+}
+
+const imagesAbove = "(These images are what the calls above gave.)"
+
+// show puts together what waits and a message.
+func (c *conversation) show(m session.Message) {
+	text := slices.Clone(c.results)
 	if c.system != "" {
 		text = append([]string{c.system}, text...)
 	}
-	if len(c.images) > 0 && m.Content != "" {
+	if len(c.images) > 0 {
 		text = append(text, imagesAbove)
 	}
 	if m.Content != "" {
@@ -64,21 +78,6 @@ func (c *conversation) user(m session.Message) {
 	}
 	c.put(userMessage(strings.Join(text, "\n\n"), append(c.images, m.Images...)), session.User)
 	c.system, c.images, c.results = "", nil, nil
-}
-
-const imagesAbove = "(These images are what the calls above gave.)"
-
-// flush shows what waits, in a message of its own.
-func (c *conversation) flush() {
-	switch {
-	case len(c.images) > 0:
-		c.user(session.Message{Content: imagesAbove})
-	case len(c.results) > 0:
-		last := len(c.results) - 1
-		text := c.results[last]
-		c.results = c.results[:last]
-		c.user(session.Message{Content: text})
-	}
 }
 
 func userMessage(text string, images []session.Image) openai.ChatCompletionMessageParamUnion {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wharf-agent/wharf/engine/sandbox"
+	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/engine/tool"
 )
 
@@ -124,6 +125,13 @@ func TestReadFile(t *testing.T) {
 	b.want("read_file", args{"path": "abc", "offset": 9}, "[the file has 3 lines]")
 	b.want("read_file", args{"path": "empty"}, "[the file is empty]")
 	b.want("read_file", args{"path": "bin"}, `error: "bin" is no text (3 bytes of binary data)`)
+	b.put("picture", "GIF89a…")
+	if r := b.run(t.Context(), "read_file", args{"path": "picture"}); r.Content != "[image/gif, 9 bytes]" || len(r.Images) != 1 || r.Images[0].MediaType != "image/gif" {
+		t.Errorf("read_file of an image = %+v; want the image", r)
+	}
+	b.want("edit_file", args{"path": "picture", "old_text": "GIF", "new_text": "gif"}, "replaced 1 occurrence(s) in picture")
+	b.put("huge", "GIF89a"+strings.Repeat("x", session.MaxImage))
+	b.want("read_file", args{"path": "huge"}, `error: "huge" cannot be shown: the image has 3932166 bytes, and a model is shown at most 3932160: make it smaller`)
 	b.want("read_file", args{"path": "latin"}, `error: "latin" is no text (4 bytes of binary data)`)
 	b.want("read_file", args{"path": "long"}, "     1\t"+strings.Repeat("é", 1000)+" […1000 bytes more]\n")
 	b.want("read_file", args{"path": "d"}, `error: "d" is a folder`)

@@ -15,6 +15,7 @@ import (
 	"github.com/wharf-agent/wharf/engine/permission"
 	"github.com/wharf-agent/wharf/engine/sandbox"
 	"github.com/wharf-agent/wharf/engine/secret"
+	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/engine/tool"
 )
 
@@ -70,10 +71,27 @@ func (f *files) read(name string) ([]byte, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if isBinary(content) {
-		return nil, "", fmt.Errorf("%q is no text (%d bytes of binary data)", name, len(content))
+	if err := checkText(name, content); err != nil {
+		return nil, "", err
 	}
 	return content, rel, nil
+}
+
+func checkText(name string, content []byte) error {
+	if isBinary(content) {
+		return fmt.Errorf("%q is no text (%d bytes of binary data)", name, len(content))
+	}
+	return nil
+}
+
+// shown is the result of reading an image.
+func shown(name string, image session.Image, err error) (tool.Result, error) {
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("%q cannot be shown: %w", name, err)
+	}
+	result := text("[%s, %d bytes]", image.MediaType, len(image.Data))
+	result.Images = []session.Image{image}
+	return result, nil
 }
 
 // isBinary is git's rule, a zero byte early on, and more: text is UTF-8.
@@ -89,7 +107,7 @@ type readArgs struct {
 
 func (f *files) readFile() tool.Tool {
 	return define("read_file",
-		"Read a text file of the workspace. Lines come with their numbers.",
+		"Read a text file of the workspace, whose lines come with their numbers, or an image (PNG, JPEG, GIF, WebP), which is shown.",
 		`"properties":{
 			"path":{"type":"string","minLength":1,"description":"relative to the workspace"},
 			"offset":{"type":"integer","minimum":1,"description":"the first line, from 1"},
@@ -97,8 +115,14 @@ func (f *files) readFile() tool.Tool {
 		},"required":["path"]`,
 		permission.Reads, 0,
 		func(_ context.Context, a readArgs) (tool.Result, error) {
-			content, rel, err := f.read(a.Path)
+			content, rel, err := f.root.ReadAll(a.Path, maxFile)
 			if err != nil {
+				return tool.Result{}, err
+			}
+			if image, ok, err := session.ImageOf(content); ok {
+				return shown(a.Path, image, err)
+			}
+			if err := checkText(a.Path, content); err != nil {
 				return tool.Result{}, err
 			}
 			f.saw(rel, content)

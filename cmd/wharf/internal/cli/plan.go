@@ -28,6 +28,7 @@ type plan struct {
 	model      engine.Provider
 	policy     *permission.Policy
 	parameters json.RawMessage
+	images     []session.Image // of the prompt
 	secrets    *secret.Store
 	store      *session.Store
 }
@@ -54,6 +55,9 @@ func (o runOptions) plan(view *progress) (p plan, err error) {
 	if o.withoutModel {
 		p.model = noModel{}
 	} else if p.model, err = o.newProvider(p.cfg); err != nil {
+		return p, err
+	}
+	if p.images, err = readImages(o.images); err != nil {
 		return p, err
 	}
 	if p.secrets, err = newSecrets(p.cfg); err != nil {

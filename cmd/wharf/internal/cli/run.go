@@ -30,6 +30,7 @@ type runOptions struct {
 	model      string
 	baseURL    string
 	script     string
+	images     []string
 	maxSteps   int
 	profile    string
 	noSandbox  bool
@@ -63,6 +64,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.approve, "approve", "", "what needs approval is refused (ask, the default, and never) or, where the sandbox confines it, done (auto)")
 	addExtensionFlags(f, &o.extensions)
 	f.StringVar(&o.configFile, "config", "", "read the configuration from `FILE` instead of the user's")
+	f.StringArrayVar(&o.images, "image", nil, "show the model the image in `FILE` (PNG, JPEG, GIF, WebP) with the prompt; repeatable")
 	f.StringArrayVar(&o.sets, "set", nil, "set a configuration `key=value` (a TOML value); repeatable")
 	f.StringVarP(&o.dir, "directory", "C", "", "work in `DIR` instead of this folder")
 	return f
@@ -136,7 +138,7 @@ func (o runOptions) run(ctx context.Context, io stdio, prompt string) error {
 	if err != nil {
 		return err
 	}
-	result := parts.turn(ctx, plan.source(), prompt)
+	result := parts.turn(ctx, plan.source(), engine.Input{Text: prompt, Images: plan.images})
 	if err := parts.close(); err != nil && result.Err == nil {
 		result.Err, result.Reason = err, session.ToolError
 	}
@@ -151,11 +153,11 @@ func (o runOptions) run(ctx context.Context, io stdio, prompt string) error {
 }
 
 // turn runs the one turn of this process, with what begins and ends around it.
-func (p *parts) turn(ctx context.Context, source, prompt string) engine.Result {
+func (p *parts) turn(ctx context.Context, source string, in engine.Input) engine.Result {
 	if err := p.engine.Start(ctx, source); err != nil {
 		return engine.Result{Reason: session.HookError, Err: err}
 	}
-	result := p.engine.Turn(ctx, engine.Input{Text: prompt})
+	result := p.engine.Turn(ctx, in)
 	if err := p.engine.End(ctx, "exit"); err != nil && result.Err == nil {
 		result.Reason, result.Err = session.HookError, err
 	}

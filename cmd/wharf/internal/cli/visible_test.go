@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -78,6 +79,7 @@ func firstTime(t *testing.T, path string) string {
 type shown struct {
 	seq     float64
 	message object
+	images  []any // of a result
 }
 
 // rebuild returns the body of each request that a log says was sent.
@@ -87,7 +89,10 @@ func rebuild(t *testing.T, path string) (bodies []object) {
 	var messages []shown
 	for _, e := range events(t, path) {
 		data, _ := e["data"].(object)
-		show := func(m object) { messages = append(messages, shown{e["seq"].(float64), m}) }
+		show := func(m object) {
+			images, _ := data["images"].([]any)
+			messages = append(messages, shown{e["seq"].(float64), m, images})
+		}
 		switch e["type"] {
 		case "request.header":
 			header = data
@@ -108,11 +113,7 @@ func rebuild(t *testing.T, path string) (bodies []object) {
 		case "context.replaced":
 			messages = replaced(messages, e["seq"].(float64), data)
 		case "request.sent":
-			var all []any
-			for _, m := range messages {
-				all = append(all, m.message)
-			}
-			bodies = append(bodies, request(header, all))
+			bodies = append(bodies, request(header, withImages(messages)))
 		case "compaction.started":
 			if data["prompt"] != nil {
 				bodies = append(bodies, request(data, []any{object{"role": "user", "content": data["prompt"]}}))
@@ -141,15 +142,35 @@ func replaced(messages []shown, seq float64, data object) (after []shown) {
 		case !target(m):
 			after = append(after, m)
 		case results:
-			m.message = maps.Clone(m.message)
+			m.message, m.images = maps.Clone(m.message), nil
 			m.message["content"] = data["content"]
 			after = append(after, m)
 		case first && data["content"] != "":
-			after = append(after, shown{seq, object{"role": "user", "content": data["content"]}})
+			after = append(after, shown{seq, object{"role": "user", "content": data["content"]}, nil})
 			first = false
 		}
 	}
 	return after
+}
+
+// withImages returns the messages as they go out: the images of results stand in a
+// message behind them, since those take text alone.
+func withImages(messages []shown) (all []any) {
+	var parts []any
+	for i, m := range messages {
+		all = append(all, m.message)
+		for _, item := range m.images {
+			image, _ := item.(object)
+			url := fmt.Sprintf("data:%s;base64,%s", image["media_type"], image["data"])
+			parts = append(parts, object{"type": "image_url", "image_url": object{"url": url}})
+		}
+		if parts != nil && (i+1 == len(messages) || messages[i+1].message["role"] != "tool") {
+			note := object{"type": "text", "text": "(These images are what the calls above gave.)"}
+			all = append(all, object{"role": "user", "content": append([]any{note}, parts...)})
+			parts = nil
+		}
+	}
+	return all
 }
 
 func request(header object, messages []any) object {

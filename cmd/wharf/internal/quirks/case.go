@@ -113,6 +113,7 @@ type RequestExpect struct {
 	N         int                        `json:"n"`     // counts from 1 over all runs; -1 is the last
 	Calls     []CallExpect               `json:"calls"` // of the last assistant message that has some
 	NoCalls   bool                       `json:"no_calls"`
+	Reasoning string                     `json:"reasoning"`    // of the last message with calls; "-" means that no message has any
 	SameAs    int                        `json:"same_as"`      // the request that has the same messages
 	Smaller   int                        `json:"smaller_than"` // the request whose body is larger
 	MaxTokens int64                      `json:"max_tokens"`   // the most that it asks for

@@ -1,6 +1,7 @@
 package quirks
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -251,6 +252,7 @@ func (k *checker) checkRequest(want RequestExpect) {
 	if unique := slices.Compact(slices.Sorted(slices.Values(ids))); want.UniqueIDs && len(unique) != len(ids) {
 		k.failf("request %d: the ids %q are not unique", want.N, ids)
 	}
+	k.checkReasoning(want, r)
 	if want.NoCalls && len(ids) > 0 {
 		k.failf("request %d has calls: %q", want.N, ids)
 	}
@@ -316,5 +318,22 @@ func (k *checker) checkFile(want FileExpect) {
 		k.failf("%s is %q; want %q", want.Path, b, *want.Equals)
 	case want.Size != nil && int64(len(b)) != *want.Size:
 		k.failf("%s has %d bytes; want %d", want.Path, len(b), *want.Size)
+	}
+}
+
+func (k *checker) checkReasoning(want RequestExpect, r Request) {
+	last := ""
+	for _, m := range r.messages {
+		var text string
+		_ = json.Unmarshal(m.Reasoning, &text) // absent, it stays empty
+		if want.Reasoning == "-" && text != "" {
+			k.failf("request %d has the reasoning %q; want none", want.N, text)
+		}
+		if len(m.Calls) > 0 {
+			last = text
+		}
+	}
+	if want.Reasoning != "" && want.Reasoning != "-" && last != want.Reasoning {
+		k.failf("request %d has the reasoning %q; want %q", want.N, last, want.Reasoning)
 	}
 }
