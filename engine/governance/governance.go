@@ -21,7 +21,7 @@ import (
 // Config says how much a model takes; a zero field means its default.
 type Config struct {
 	Window     int // tokens of a request and its answer together; 0 means 200,000
-	MaxOutput  int // of them, for the answer; 0 means 8,192
+	MaxOutput  int // of them, for the answer; 0 means 8,192, or a quarter of Window if that is less
 	BlockLimit int // the budget for a request; 0 means Window − MaxOutput − 1,024; where that is not positive, Fit does nothing
 	MaxResult  int // characters of a tool's result; 0 means 16,000
 
@@ -57,7 +57,7 @@ type Governor struct {
 // New returns the governor of a session.
 func New(cfg Config) *Governor {
 	cfg.Window = cmp.Or(cfg.Window, defaultWindow)
-	cfg.MaxOutput = cmp.Or(cfg.MaxOutput, defaultMaxOutput)
+	cfg.MaxOutput = cmp.Or(cfg.MaxOutput, min(defaultMaxOutput, cfg.Window/4))
 	cfg.MaxResult = cmp.Or(cfg.MaxResult, defaultMaxResult)
 	cfg.BlockLimit = cmp.Or(cfg.BlockLimit, cfg.Window-cfg.MaxOutput-margin)
 	return &Governor{cfg: cfg, scale: 1}
