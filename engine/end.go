@@ -35,7 +35,7 @@ func (t *turn) end(ctx context.Context, err error) Result {
 			reason = session.ToolError
 		}
 	}
-	return Result{Reason: reason, Text: t.text, Usage: t.usage, Cost: t.cost, Steps: t.steps(), Denials: t.denials, Err: err}
+	return Result{Reason: reason, Text: t.text, Output: t.output, Usage: t.usage, Cost: t.cost, Steps: t.steps(), Denials: t.denials, Err: err}
 }
 
 // steps is how many of its steps the turn took; a last word is none of them.

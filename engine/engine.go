@@ -24,18 +24,21 @@ import (
 
 // Config says what an Engine is made of; a zero optional field means its default.
 type Config struct {
-	Provider    Provider        // required
-	Log         *session.Log    // required; stays the caller's to close
-	Tools       *tool.Registry  // nil: no tools
-	Policy      Policy          // nil denies every tool call
-	Hooks       []hook.Hook     // in the order in which they are asked; of Go functions: [hook.Funcs]
-	Model       string          // by the provider's name for it
-	System      string          // the system text
-	Parameters  json.RawMessage // of the request: a JSON object, or nil
-	Options     session.Options // of the request, by Wharf's own names; a ToolChoice other than none is for a turn's first request
-	MaxSteps    int             // model requests in one turn; 0 means 40
-	Parallel    int             // calls of one reply that run side by side at most; 0 means 8
-	ToolTimeout time.Duration   // for a call of a tool that names none; 0 means 2 minutes
+	Provider   Provider        // required
+	Log        *session.Log    // required; stays the caller's to close
+	Tools      *tool.Registry  // nil: no tools
+	Policy     Policy          // nil denies every tool call
+	Hooks      []hook.Hook     // in the order in which they are asked; of Go functions: [hook.Funcs]
+	Model      string          // by the provider's name for it
+	System     string          // the system text
+	Parameters json.RawMessage // of the request: a JSON object, or nil
+	// Options of the request, by Wharf's own names. A ToolChoice other than none is for
+	// a turn's first request. An answer that does not meet the OutputSchema is asked
+	// for again once; then the turn ends with reason model_error.
+	Options     session.Options
+	MaxSteps    int           // model requests in one turn; 0 means 40
+	Parallel    int           // calls of one reply that run side by side at most; 0 means 8
+	ToolTimeout time.Duration // for a call of a tool that names none; 0 means 2 minutes
 
 	RequestTimeout time.Duration      // for one reply, from request to end; 0 means 10 minutes
 	Retry          Retries            // of requests that failed
@@ -63,6 +66,7 @@ type Engine struct {
 	carried  []string // contexts for the next turn
 	inbox    inbox
 	governor Governor
+	schema   *tool.Schema         // of answers; nil: any text will do
 	running  atomic.Pointer[turn] // nil between turns
 }
 
@@ -83,6 +87,10 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, header: session.Header{
 		System: cfg.System, Tools: cfg.Tools.Specs(), Model: cfg.Model, Parameters: cfg.Parameters, Options: cfg.Options,
 	}}
+	var err error
+	if e.schema, err = cfg.compileOutput(); err != nil {
+		return nil, err
+	}
 	e.hooks = hook.NewChain(cfg.Hooks, e.record)
 	if e.governor = cfg.Governor; e.governor == nil {
 		e.governor = governance.New(cfg.Context)
@@ -99,7 +107,8 @@ func (e *Engine) record(event session.Event) error {
 // Result is how a turn ended.
 type Result struct {
 	Reason  session.Reason
-	Text    string // the final answer, or what there was of it
+	Text    string          // the final answer, or what there was of it
+	Output  json.RawMessage // the answer as a value that meets Options.OutputSchema; nil if none was asked for, or none came
 	Usage   session.Usage
 	Cost    float64 // by Config.Prices; 0 where they do not say
 	Steps   int

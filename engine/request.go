@@ -181,6 +181,11 @@ func (t *turn) stream(ctx context.Context, delta provider.Delta) error {
 			return err
 		}
 	}
+	if delta.ProviderTool != nil {
+		if err := t.hooks.OnProviderToolEvent(ctx, t.at(), delta.ProviderTool); err != nil {
+			return err
+		}
+	}
 	if delta.Text == "" {
 		return nil
 	}

@@ -47,6 +47,7 @@ type transcript struct {
 	Fallbacks   []string
 	Repeats     engine.Repeats
 	ToolRepeats map[string]engine.Repeats
+	Options     session.Options
 }
 
 // redact is the engine's Redact, nil if there is no secret.
@@ -263,7 +264,7 @@ func play(t *testing.T, archive *txtar.Archive) string {
 		Provider: script.New(replies), Log: log, Tools: tools, Policy: policy, Hooks: hooks,
 		Model: "scripted", System: "test", MaxSteps: config.MaxSteps, Redact: config.redact(),
 		Context: config.Context, OutputLimit: config.OutputLimit, Parameters: config.Parameters,
-		Budget: config.Budget, Prices: config.Prices, Fallbacks: config.Fallbacks, Repeats: config.Repeats, ToolRepeats: config.ToolRepeats,
+		Budget: config.Budget, Prices: config.Prices, Fallbacks: config.Fallbacks, Repeats: config.Repeats, ToolRepeats: config.ToolRepeats, Options: config.Options,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -15,8 +16,10 @@ type turn struct {
 	hooks       *hook.Chain // the session's, and this turn's own
 	number      int
 	step        int
-	text        string // the final answer
-	limit       error  // for which the answer is not the whole one, or none; nil: it is
+	text        string          // the final answer
+	output      json.RawMessage // the same as a value, where a schema asks for one
+	unmet       bool            // an answer that did not meet the schema was asked for again
+	limit       error           // for which the answer is not the whole one, or none; nil: it is
 	usage       session.Usage
 	cost        float64
 	model       string      // that is asked
@@ -66,7 +69,7 @@ func (t *turn) loop(ctx context.Context, in Input) error {
 			return err
 		}
 		if over {
-			return t.limit
+			return t.answered()
 		}
 	}
 	return t.lastWord(ctx)
@@ -152,6 +155,9 @@ func (t *turn) stopOrGoOn(ctx context.Context, r reply) (over bool, err error) {
 		t.steered++
 		t.parts = nil
 		_, err := t.keep(ctx, r)
+		return false, err
+	}
+	if again, err := t.meet(ctx, r); again || err != nil {
 		return false, err
 	}
 	if t.objected == maxObjections {

@@ -199,6 +199,15 @@ func (c *Chain) StreamEnd(ctx context.Context, at At, reasoned, resuming bool) e
 	return c.tell(ctx, OnStreamEnd, endPayload{at, resuming})
 }
 
+// OnProviderToolEvent tells hooks of an event of a tool that the provider runs, as
+// its server sent it.
+func (c *Chain) OnProviderToolEvent(ctx context.Context, at At, event json.RawMessage) error {
+	return c.tell(ctx, OnProviderToolEvent, struct {
+		At
+		Event json.RawMessage `json:"event"`
+	}{at, event})
+}
+
 // BeforeExecuteTools asks about all calls of a reply together. The reason is
 // empty, or why none of them may run.
 func (c *Chain) BeforeExecuteTools(ctx context.Context, at At, calls []Call) (blocked string, err error) {

@@ -116,7 +116,7 @@ var Points = []Info{
 		Keys: []string{"resuming"},
 	},
 	{
-		Point: OnProviderToolEvent, When: "a tool that the provider itself runs reported something", Later: true,
+		Point: OnProviderToolEvent, When: "a tool that the provider itself runs reported something",
 		Keys: []string{"event"},
 	},
 	{

@@ -82,6 +82,7 @@ type resultObject struct {
 	StopReason        session.Reason     `json:"stop_reason"`
 	Usage             session.Usage      `json:"usage"`
 	PermissionDenials []permissionDenial `json:"permission_denials"`
+	StructuredOutput  json.RawMessage    `json:"structured_output,omitempty"` // with --output-schema
 }
 
 type permissionDenial struct {
@@ -95,7 +96,7 @@ func newResultObject(id session.ID, r engine.Result) resultObject {
 	object := resultObject{
 		Type: "result", Subtype: subtype(r.Reason), IsError: r.Reason != session.Completed,
 		Result: r.Text, SessionID: id, NumTurns: r.Steps, StopReason: r.Reason, Usage: r.Usage,
-		PermissionDenials: []permissionDenial{},
+		PermissionDenials: []permissionDenial{}, StructuredOutput: r.Output,
 	}
 	if object.Result == "" && r.Err != nil {
 		object.Result = r.Err.Error()

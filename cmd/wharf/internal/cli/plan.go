@@ -29,6 +29,7 @@ type plan struct {
 	policy     *permission.Policy
 	parameters json.RawMessage
 	images     []session.Image // of the prompt
+	schema     json.RawMessage // of the answer
 	secrets    *secret.Store
 	store      *session.Store
 }
@@ -58,6 +59,9 @@ func (o runOptions) plan(view *progress) (p plan, err error) {
 		return p, err
 	}
 	if p.images, err = readImages(o.images); err != nil {
+		return p, err
+	}
+	if p.schema, err = readSchema(o.schema); err != nil {
 		return p, err
 	}
 	if p.secrets, err = newSecrets(p.cfg); err != nil {
@@ -231,7 +235,7 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 		Provider: plan.model, Log: p.log, Tools: &equipment.tools, Hooks: equipment.hooks, Policy: plan.policy,
 		Model: plan.cfg.Model, System: systemText(plan.workspace, plan.cfg, o.noSandbox),
 		Parameters: plan.parameters, Redact: plan.redact,
-		Options: session.Options{ToolChoice: plan.cfg.ToolChoice, SingleCalls: plan.cfg.SingleCalls},
+		Options: session.Options{ToolChoice: plan.cfg.ToolChoice, SingleCalls: plan.cfg.SingleCalls, OutputSchema: plan.schema},
 	}
 	plan.cfg.limit(&cfg)
 	if plan.cfg.Sandbox.Profile != string(sandbox.ReadOnly) { // which promises that nothing is written here

@@ -31,6 +31,7 @@ type runOptions struct {
 	baseURL    string
 	script     string
 	images     []string
+	schema     string
 	maxSteps   int
 	profile    string
 	noSandbox  bool
@@ -65,6 +66,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	addExtensionFlags(f, &o.extensions)
 	f.StringVar(&o.configFile, "config", "", "read the configuration from `FILE` instead of the user's")
 	f.StringArrayVar(&o.images, "image", nil, "show the model the image in `FILE` (PNG, JPEG, GIF, WebP) with the prompt; repeatable")
+	f.StringVar(&o.schema, "output-schema", "", "the answer is to be a JSON object that meets the JSON Schema in `FILE`")
 	f.StringArrayVar(&o.sets, "set", nil, "set a configuration `key=value` (a TOML value); repeatable")
 	f.StringVarP(&o.dir, "directory", "C", "", "work in `DIR` instead of this folder")
 	return f
