@@ -68,6 +68,7 @@ type Engine struct {
 	governor Governor
 	schema   *tool.Schema         // of answers; nil: any text will do
 	running  atomic.Pointer[turn] // nil between turns
+	replay   *replay              // nil: calls and time are real
 }
 
 // New checks cfg, fills in its defaults and returns an idle Engine.

@@ -409,6 +409,7 @@ func goOn(t *testing.T, dir string) {
 	for _, problem := range session.Verify(records).Problems {
 		t.Error(problem)
 	}
+	checkReplay(t, records)
 }
 
 func readLog(t *testing.T, dir string) []byte {

@@ -102,7 +102,7 @@ func (t *turn) goOn(ctx context.Context, r reply) (over bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if r.dropped > 0 { // what was cut off is a call, and the text before it is not the answer
+	if r.Dropped > 0 { // what was cut off is a call, and the text before it is not the answer
 		t.parts = nil
 		return false, t.tell(callAgain)
 	}

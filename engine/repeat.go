@@ -109,7 +109,9 @@ func (r *repeats) invalid(step int, call session.Call, result tool.Result) int {
 // since the model has not been told yet.
 func (t *turn) guard(x *slot) error {
 	wrong := t.repeats.invalid(t.step, x.call, x.result)
-	x.result.Content += t.advice(x.call, x.times, wrong)
+	if t.replay == nil { // a recorded result has it
+		x.result.Content += t.advice(x.call, x.times, wrong)
+	}
 	if wrong < maxInvalid || t.repeats.wrongFrom == t.step {
 		return nil
 	}

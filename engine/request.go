@@ -16,10 +16,7 @@ import (
 )
 
 // reply is what a request brought.
-type reply struct {
-	session.AssistantMessage
-	dropped int // calls that were cut off or had no name: they are neither run nor kept
-}
+type reply struct{ session.AssistantMessage }
 
 // cut reports whether the output limit ended the reply.
 func (r reply) cut() bool {
@@ -216,7 +213,7 @@ func (t *turn) adoptCalls(r *reply) {
 		r.Calls = nil
 	}
 	r.Calls = slices.DeleteFunc(r.Calls, func(c session.Call) bool { return blank(c.Name) })
-	r.dropped = made - len(r.Calls)
+	r.Dropped = made - len(r.Calls)
 	chosen, taken := map[session.CallID]bool{}, map[session.CallID]bool{}
 	for _, c := range r.Calls {
 		chosen[c.ID] = true

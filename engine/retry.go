@@ -93,6 +93,9 @@ func (t *turn) await(ctx context.Context, attempt int, r reply, cause *provider.
 	if err := t.hooks.Notification(ctx, t.at(), hook.Retrying, cause.Error()); err != nil {
 		return err
 	}
+	if t.replay != nil {
+		return nil
+	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {

@@ -115,6 +115,8 @@ func (s *schedule) begin(ctx context.Context, x *slot, blocked string) {
 	switch {
 	case s.stopped != nil:
 		x.result = tool.Result{Content: "the turn ended before the call was started", IsError: true, Code: tool.AbortedBeforeDispatch}
+	case s.replay != nil:
+		x.result = s.replay.recall(x.call)
 	case blocked != "":
 		x.result = s.deny("", x.call, blocked)
 	case s.repeated(x.call, x.times) != nil:

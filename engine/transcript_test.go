@@ -226,6 +226,12 @@ func setPart(a *txtar.Archive, name, text string) {
 
 // play runs a transcript and returns its log and results as text.
 func play(t *testing.T, archive *txtar.Archive) string {
+	text, _ := playRecorded(t, archive)
+	return text
+}
+
+// playRecorded returns the events too.
+func playRecorded(t *testing.T, archive *txtar.Archive) (string, []session.Record) {
 	var config transcript
 	dec := json.NewDecoder(strings.NewReader(string(part(archive, "config"))))
 	dec.DisallowUnknownFields()
@@ -289,8 +295,7 @@ func play(t *testing.T, archive *txtar.Archive) string {
 			fmt.Fprintf(&out, "~ %s saw %s\n", h.ID, strings.ReplaceAll(payload, string(log.ID()), "SESSION"))
 		}
 	}
-	checkLog(t, store, log.ID())
-	return out.String()
+	return out.String(), checkLog(t, store, log.ID())
 }
 
 // createLog begins the log of a session in a store of its own.
@@ -309,7 +314,7 @@ func createLog(t *testing.T, observe func(session.Record)) (*session.Store, *ses
 }
 
 // checkLog is what must hold of every log, whatever happened.
-func checkLog(t *testing.T, store *session.Store, id session.ID) {
+func checkLog(t *testing.T, store *session.Store, id session.ID) []session.Record {
 	t.Helper()
 	records, torn, err := store.Read(id)
 	if err != nil || torn > 0 {
@@ -318,6 +323,18 @@ func checkLog(t *testing.T, store *session.Store, id session.ID) {
 	for _, problem := range session.Verify(records).Problems {
 		t.Errorf("the log does not hold: %s", problem)
 	}
+	checkReplay(t, records)
+	return records
+}
+
+// checkReplay replays a session: it makes the requests that it made.
+func checkReplay(t *testing.T, records []session.Record) engine.Replayed {
+	t.Helper()
+	report, err := engine.Replay(context.WithoutCancel(t.Context()), records, t.TempDir())
+	if err != nil || report.Difference != "" {
+		t.Errorf("replayed: %v, from event %d on: %s", err, report.Seq, report.Difference)
+	}
+	return report
 }
 
 // delays are those of retries without what chance adds to them.

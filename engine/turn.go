@@ -55,7 +55,7 @@ func (t *turn) loop(ctx context.Context, in Input) error {
 		switch {
 		case len(reply.Calls) > 0:
 			err = t.runCalls(ctx, reply)
-		case blank(reply.Text) && reply.dropped == 0:
+		case blank(reply.Text) && reply.Dropped == 0:
 			over, err = t.askAgain(ctx, reply)
 		case reply.cut() || blank(reply.Text):
 			over, err = t.goOn(ctx, reply)

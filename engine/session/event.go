@@ -139,6 +139,7 @@ type AssistantMessage struct {
 	Usage        Usage  `json:"usage"`
 	FinishReason string `json:"finish_reason"`         // in the server's own word
 	Interrupted  bool   `json:"interrupted,omitempty"` // only what came before the reply broke off
+	Dropped      int    `json:"dropped,omitempty"`     // calls that were cut off or had no name: neither run nor kept
 
 	// Extra is an object of what the server attached to the reply as a whole, such as
 	// signed reasoning, by the API that it belongs to. It goes back unchanged, and

@@ -23,6 +23,7 @@ func sessionCommand(ctx context.Context, io stdio, args []string) error {
 		{name: "compact", run: sessionCompact},
 		{name: "fork", run: sessionFork},
 		{name: "export", run: sessionExport},
+		{name: "replay", run: sessionReplay},
 	}, args)
 }
 
