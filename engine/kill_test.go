@@ -305,7 +305,7 @@ func TestAFullDiskDuringRepair(t *testing.T) {
 
 // appendTorn leaves the beginning of a line at the end of the log.
 func appendTorn(dir string) error {
-	paths, _ := filepath.Glob(filepath.Join(dir, "sessions", "*", "log.jsonl"))
+	paths, _ := filepath.Glob(filepath.Join(dir, "sessions", "[0-9]*", "log.jsonl"))
 	f, err := os.OpenFile(paths[0], os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -324,7 +324,7 @@ func TestKillAtRandomMoments(t *testing.T) {
 			dir, last := t.TempDir(), []byte(nil)
 			for range kills {
 				killChild(t, dir, fmt.Sprintf("WHARF_KILL_IN=%d", rand.IntN(20_000)))
-				paths, _ := filepath.Glob(filepath.Join(dir, "sessions", "*", "log.jsonl"))
+				paths, _ := filepath.Glob(filepath.Join(dir, "sessions", "[0-9]*", "log.jsonl"))
 				if len(paths) == 0 {
 					continue // it was killed before the session was there
 				}
@@ -414,7 +414,7 @@ func goOn(t *testing.T, dir string) {
 
 func readLog(t *testing.T, dir string) []byte {
 	t.Helper()
-	paths, _ := filepath.Glob(filepath.Join(dir, "sessions", "*", "log.jsonl"))
+	paths, _ := filepath.Glob(filepath.Join(dir, "sessions", "[0-9]*", "log.jsonl"))
 	if len(paths) != 1 {
 		t.Fatalf("%d logs in %s, want 1", len(paths), dir)
 	}

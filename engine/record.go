@@ -16,8 +16,7 @@ type recordedTurn struct {
 	from, to int // its records
 	number   int
 	origin   string
-	prompted bool // the prompt got into the log
-	prompt   string
+	prompt   *session.UserMessage // nil: it did not get into the log
 	steps    []*recordedStep
 	lastWord bool               // its last step is beyond the limit of steps
 	final    *string            // the text that finalize_content hooks made of the answer; nil: none did
@@ -115,8 +114,8 @@ func (p *recordReader) said(e session.UserMessage) {
 		p.step.objection = e.Content
 	case e.Origin == "hook":
 		p.next.contexts = append(p.next.contexts, e.Content)
-	case e.Delivery == "turn" && !p.turn.prompted:
-		p.turn.prompted, p.turn.prompt = true, e.Content
+	case e.Delivery == "turn" && p.turn.prompt == nil:
+		p.turn.prompt = &e
 	default:
 		p.next.inputs = append(p.next.inputs, e)
 	}
@@ -191,6 +190,15 @@ func (t *recordedTurn) cut() string {
 		return "it ended as " + string(t.ended.Reason)
 	}
 	return ""
+}
+
+// input returns what the turn began with, as hooks left it.
+func (t *recordedTurn) input() Input {
+	in := Input{Origin: t.origin}
+	if t.prompt != nil {
+		in.Text, in.Images = t.prompt.Content, t.prompt.Images
+	}
+	return in
 }
 
 // header returns the header of the turn's first request.
@@ -275,6 +283,8 @@ func (x *exchange) failure(t *turn) error {
 	switch {
 	case x.retried != nil && x.retried.Model != "":
 		return &provider.Error{Class: provider.Auth, Message: x.retried.Cause}
+	case x.retried != nil && len(x.replaced) > 0 && x.replaced[0].By == byImages:
+		return &provider.Error{Class: provider.Images, Message: x.retried.Cause}
 	case x.retried != nil && x.retried.DelayMS == 0:
 		return &provider.Error{Class: provider.Overflow, Message: x.retried.Cause}
 	case x.retried != nil:

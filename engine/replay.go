@@ -160,7 +160,7 @@ func (r *replay) replayTurn(ctx context.Context, turn *recordedTurn) error {
 		}
 	}
 	r.addInputs(turn.steps)
-	result := e.Turn(ctx, Input{Text: turn.prompt, Origin: turn.origin})
+	result := e.Turn(ctx, turn.input())
 	if why := turn.cut(); why != "" {
 		r.Cut = append(r.Cut, fmt.Sprintf("turn %d: %s", turn.number, why))
 		r.close() // what the engine did after that is not what happened
@@ -254,7 +254,7 @@ func (r *replay) recall(call session.Call) tool.Result {
 func (r *replay) hook() hook.Hook {
 	on := map[hook.Point]hook.Func{
 		hook.UserPromptSubmit: func(context.Context, []byte) (hook.Verdict, error) {
-			if !r.turn.prompted {
+			if r.turn.prompt == nil {
 				return hook.Verdict{Decision: hook.Block}, nil
 			}
 			return hook.Verdict{}, nil
@@ -304,7 +304,7 @@ func (r *replay) addInputs(steps []*recordedStep) {
 		return
 	}
 	for _, in := range steps[0].inputs {
-		_ = r.engine.Add(Input{Text: in.Content}, Delivery(in.Delivery)) // too many of them are a difference
+		_ = r.engine.Add(Input{Text: in.Content, Images: in.Images}, Delivery(in.Delivery)) // too many of them are a difference
 	}
 }
 

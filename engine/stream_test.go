@@ -23,7 +23,14 @@ func newEngine(t *testing.T, model string, change func(*engine.Config)) (*engine
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, log := createLog(t, nil)
+	store, log := createLog(t, nil)
+	t.Cleanup(func() { // whatever a test did with the engine, it can be replayed
+		records, _, err := store.Read(log.ID())
+		if err != nil {
+			t.Error(err)
+		}
+		checkReplay(t, records)
+	})
 	policy, err := permission.New("", "")
 	if err != nil {
 		t.Fatal(err)

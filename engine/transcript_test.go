@@ -330,7 +330,12 @@ func checkLog(t *testing.T, store *session.Store, id session.ID) []session.Recor
 // checkReplay replays a session: it makes the requests that it made.
 func checkReplay(t *testing.T, records []session.Record) engine.Replayed {
 	t.Helper()
-	report, err := engine.Replay(context.WithoutCancel(t.Context()), records, t.TempDir())
+	dir, err := os.MkdirTemp("", "wharf-replay-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	report, err := engine.Replay(context.WithoutCancel(t.Context()), records, dir)
 	if err != nil || report.Difference != "" {
 		t.Errorf("replayed: %v, from event %d on: %s", err, report.Seq, report.Difference)
 	}
