@@ -241,8 +241,10 @@ func TestSchedule(t *testing.T) {
 func TestCallsAreClassifiedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		planned := []plannedCall{
-			{ID: 0, Parallel: true, Takes: 5 * time.Second}, {ID: 1, Parallel: true, Takes: time.Minute},
-			{ID: 2, Parallel: true, Alone: 1, Takes: time.Second}, {ID: 3, Parallel: true, Takes: time.Second},
+			{ID: 0, Parallel: true, Takes: 5 * time.Second},
+			{ID: 1, Parallel: true, Takes: time.Minute},
+			{ID: 2, Parallel: true, Alone: 1, Takes: time.Second},
+			{ID: 3, Parallel: true, Takes: time.Second},
 		}
 		for _, problem := range playCalls(t, planned, 2, 0) {
 			t.Error(problem)

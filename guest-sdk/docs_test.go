@@ -144,7 +144,7 @@ func TestABIPage(t *testing.T) {
 			if i > 0 {
 				row += ", "
 			}
-			row += "`" + key + "`"
+			row += "`" + key.Name + "`"
 		}
 		rows = append(rows, strings.TrimSuffix(row, " ")+" |", "`"+string(info.Point)+"`")
 		for _, decision := range info.Decisions {

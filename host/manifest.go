@@ -241,7 +241,7 @@ func (p *manifestParser) handling(info hook.Info, h fileHook) (hook.Handling, er
 	if info.Raw {
 		handling.Timeout = DefaultStreamTimeout
 	}
-	if len(h.Tools) > 0 && !slices.Contains(info.Keys, "tool") {
+	if len(h.Tools) > 0 && !info.Has("tool") {
 		return handling, p.refuse(key+".tools", -1, "tools at %s: that point is not about one tool: leave it out", info.Point)
 	}
 	for _, pattern := range h.Tools { // one that could never match would be a guard that is never asked

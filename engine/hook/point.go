@@ -53,7 +53,7 @@ const (
 type Info struct {
 	Point     Point
 	When      string     // for documentation
-	Keys      []string   // the payload's own keys, besides session_id, turn and step; empty for a raw payload
+	Keys      []Key      // the payload's own keys, besides session_id, turn and step; empty for a raw payload
 	Raw       bool       // the payload is UTF-8 text, not JSON
 	Decisions []Decision // what may be answered as a decision
 	Replace   []string   // the keys that replace may hold
@@ -61,9 +61,35 @@ type Info struct {
 	Later     bool       // the engine has no such moment yet, so nobody is asked there
 }
 
+// Key is a key of a payload.
+type Key struct {
+	Name string
+	Type Type
+	Doc  string // for documentation
+}
+
+// Type is what a payload's key holds, in terms of JSON.
+type Type string
+
+// The types of keys.
+const (
+	Text    Type = "text" // a string
+	Integer Type = "integer"
+	Number  Type = "number"
+	Boolean Type = "boolean"
+	Object  Type = "object"
+	List    Type = "list"
+	Any     Type = "any"
+)
+
 // Deciding reports whether a hook's answer at this point can change anything.
 func (i Info) Deciding() bool {
 	return len(i.Decisions) > 0 || len(i.Replace) > 0 || i.Context
+}
+
+// Has reports whether the payload has a key of that name.
+func (i Info) Has(name string) bool {
+	return slices.ContainsFunc(i.Keys, func(k Key) bool { return k.Name == name })
 }
 
 // Denies reports whether a hook can stop something at this point: what a
@@ -77,27 +103,54 @@ func (i Info) Denies() bool {
 var Points = []Info{
 	{
 		Point: SessionStart, When: "a session began or was resumed",
-		Keys: []string{"source"}, Context: true,
+		Keys: []Key{
+			{"source", Text, "new, resume or fork"},
+		},
+		Context: true,
 	},
 	{
 		Point: UserPromptSubmit, When: "a prompt arrived, before the model sees it",
-		Keys: []string{"text"}, Decisions: []Decision{Block}, Replace: []string{"text"}, Context: true,
+		Keys: []Key{
+			{"text", Text, "the prompt"},
+		},
+		Decisions: []Decision{Block}, Replace: []string{"text"}, Context: true,
 	},
 	{
 		Point: BeforeRun, When: "a turn is about to ask the model for the first time",
-		Keys: []string{"text"}, Decisions: []Decision{Block}, Context: true,
+		Keys: []Key{
+			{"text", Text, "the prompt"},
+		},
+		Decisions: []Decision{Block}, Context: true,
 	},
 	{
 		Point: BeforeIteration, When: "a step begins",
-		Keys: []string{"steps", "max_steps", "usage", "cost", "budget"}, Decisions: []Decision{Block}, Context: true,
+		Keys: []Key{
+			{"steps", Integer, "steps that were taken"},
+			{"max_steps", Integer, "steps that there may be"},
+			{"usage", Object, "tokens that the turn used: input_tokens, output_tokens, cache_read_input_tokens, reasoning_tokens"},
+			{"cost", Number, "what the turn cost so far; 0 where there are no prices"},
+			{"budget", Object, "what is limited of tokens, cost and time_ms"},
+		},
+		Decisions: []Decision{Block}, Context: true,
 	},
 	{
 		Point: BeforeRequest, When: "a request is about to be sent to the model",
-		Keys: []string{"model", "parameters", "tools"}, Replace: []string{"parameters", "hide_tools", "response"},
+		Keys: []Key{
+			{"model", Text, "the model, by the server's name for it"},
+			{"parameters", Any, "of the request: an object, or null"},
+			{"tools", List, "the names of the tools on offer"},
+		},
+		Replace: []string{"parameters", "hide_tools", "response"},
 	},
 	{
 		Point: OnRequestError, When: "a request to the model failed",
-		Keys: []string{"class", "attempt", "retry_after_ms", "error"}, Decisions: []Decision{Retry, Fail},
+		Keys: []Key{
+			{"class", Text, "of the failure: unreachable, timeout, auth, invalid, rate_limit, quota, server, malformed, overflow or script"},
+			{"attempt", Integer, "counts from 1"},
+			{"retry_after_ms", Integer, "what the server asks to wait; 0 if it does not say"},
+			{"error", Text, "what happened, and why"},
+		},
+		Decisions: []Decision{Retry, Fail},
 	},
 	{
 		Point: EmitReasoning, When: "a piece of the model's reasoning arrived",
@@ -105,7 +158,9 @@ var Points = []Info{
 	},
 	{
 		Point: EmitReasoningEnd, When: "the reasoning of a reply is whole",
-		Keys: []string{"resuming"},
+		Keys: []Key{
+			{"resuming", Boolean, "whether the turn asks the model again"},
+		},
 	},
 	{
 		Point: OnStream, When: "a piece of the answer arrived",
@@ -113,85 +168,145 @@ var Points = []Info{
 	},
 	{
 		Point: OnStreamEnd, When: "the text of a reply is whole",
-		Keys: []string{"resuming"},
+		Keys: []Key{
+			{"resuming", Boolean, "whether the turn asks the model again"},
+		},
 	},
 	{
 		Point: OnProviderToolEvent, When: "a tool that the provider itself runs reported something",
-		Keys: []string{"event"},
+		Keys: []Key{
+			{"event", Any, "as the provider sent it"},
+		},
 	},
 	{
 		Point: BeforeExecuteTools, When: "a reply's tool calls are about to be judged and run",
-		Keys: []string{"calls"}, Decisions: []Decision{Block},
+		Keys: []Key{
+			{"calls", List, "each with call_id, tool and arguments"},
+		},
+		Decisions: []Decision{Block},
 	},
 	{
 		Point: BeforeExecuteTool, When: "a tool call is about to be judged and run",
-		Keys:      []string{"call_id", "tool", "arguments"},
+		Keys: []Key{
+			{"call_id", Text, "the call's name"},
+			{"tool", Text, "the tool's name"},
+			{"arguments", Object, "of the call"},
+		},
 		Decisions: []Decision{Allow, Deny, Ask},
 		Replace:   []string{"arguments", "result"}, Context: true,
 	},
 	{
 		Point: PermissionRequest, When: "the user is about to be asked about a call",
-		Keys: []string{"call_id", "tool", "arguments", "rule"}, Decisions: []Decision{Allow, Deny},
+		Keys: []Key{
+			{"call_id", Text, "the call's name"},
+			{"tool", Text, "the tool's name"},
+			{"arguments", Object, "of the call"},
+			{"rule", Text, "by which the user is asked"},
+		},
+		Decisions: []Decision{Allow, Deny},
 	},
 	{
 		Point: AfterExecuteTool, When: "a tool call has its result, before the model sees it",
-		Keys:      []string{"call_id", "tool", "arguments", "result"},
+		Keys: []Key{
+			{"call_id", Text, "the call's name"},
+			{"tool", Text, "the tool's name"},
+			{"arguments", Object, "of the call"},
+			{"result", Object, "content, is_error, and a code if it failed"},
+		},
 		Decisions: []Decision{Block},
 		Replace:   []string{"content"}, Context: true,
 	},
 	{
 		Point: OnExecuteToolError, When: "a tool call failed, before the model sees how",
-		Keys:      []string{"call_id", "tool", "arguments", "error"},
+		Keys: []Key{
+			{"call_id", Text, "the call's name"},
+			{"tool", Text, "the tool's name"},
+			{"arguments", Object, "of the call"},
+			{"error", Text, "what happened, and why"},
+		},
 		Decisions: []Decision{Block},
 		Replace:   []string{"content"}, Context: true,
 	},
 	{
 		Point: AfterIteration, When: "a step is over",
-		Keys: []string{"calls"},
+		Keys: []Key{
+			{"calls", List, "each with call_id, tool, arguments and result"},
+		},
 	},
 	{
 		Point: SubagentStart, When: "a subagent is about to begin", Later: true,
-		Keys: []string{"task"}, Decisions: []Decision{Block}, Context: true,
+		Keys: []Key{
+			{"task", Text, "what the subagent is to do"},
+		},
+		Decisions: []Decision{Block}, Context: true,
 	},
 	{
 		Point: SubagentStop, When: "a subagent is about to end", Later: true,
-		Keys: []string{"result"}, Decisions: []Decision{Continue},
+		Keys: []Key{
+			{"result", Text, "what the subagent found"},
+		},
+		Decisions: []Decision{Continue},
 	},
 	{
 		Point: BeforeCompact, When: "the history is about to be summarized",
-		Keys: []string{"messages", "tokens"}, Decisions: []Decision{Block},
+		Keys: []Key{
+			{"messages", Integer, "messages that the summary will stand for"},
+			{"tokens", Integer, "tokens of the whole history, about"},
+		},
+		Decisions: []Decision{Block},
 	},
 	{
 		Point: AfterCompact, When: "the history was summarized",
-		Keys: []string{"summary"},
+		Keys: []Key{
+			{"summary", Text, "what stands for the older messages now"},
+		},
 	},
 	{
 		Point: Notification, When: "the user is told something: a question about a call, a retry, another model",
-		Keys: []string{"kind", "text"},
+		Keys: []Key{
+			{"kind", Text, "question, retry or fallback"},
+			{"text", Text, "what the user is told"},
+		},
 	},
 	{
 		Point: TurnStopping, When: "the model gave what looks like its final answer",
-		Keys: []string{"text"}, Decisions: []Decision{Continue},
+		Keys: []Key{
+			{"text", Text, "what looks like the final answer"},
+		},
+		Decisions: []Decision{Continue},
 	},
 	{
 		Point: FinalizeContent, When: "the final text is known, before anybody sees it",
-		Keys: []string{"text"}, Replace: []string{"text"},
+		Keys: []Key{
+			{"text", Text, "the final answer"},
+		},
+		Replace: []string{"text"},
 	},
 	{
 		Point: AfterRun, When: "the turn has its answer",
-		Keys: []string{"text", "usage"},
+		Keys: []Key{
+			{"text", Text, "the answer"},
+			{"usage", Object, "tokens that the turn used: input_tokens, output_tokens, cache_read_input_tokens, reasoning_tokens"},
+		},
 	},
 	{
 		Point: OnError, When: "the turn ends without an answer",
-		Keys: []string{"error"},
+		Keys: []Key{
+			{"error", Text, "what happened, and why"},
+		},
 	},
 	{
 		Point: OnFinally, When: "the turn is over, however it ended",
-		Keys: []string{"reason", "text"},
+		Keys: []Key{
+			{"reason", Text, "why the turn ended: completed, max_steps, …"},
+			{"text", Text, "the answer, or what there was of it"},
+		},
 	},
 	{
 		Point: SessionEnd, When: "the session is left",
-		Keys: []string{"reason"},
+		Keys: []Key{
+			{"reason", Text, "why the session is left"},
+		},
 	},
 }
 

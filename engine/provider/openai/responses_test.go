@@ -120,7 +120,8 @@ func TestEncodeResponses(t *testing.T) {
 		{"any tool, one call a reply", "gpt-4o", false, session.Header{Tools: tool, Options: session.Options{ToolChoice: "required", SingleCalls: true}}, `{"tool_choice":"required","parallel_tool_calls":false,` + sentTool + `}`},
 		{"one tool", "gpt-4o", false, session.Header{Tools: tool, Options: session.Options{ToolChoice: "f"}}, `{"tool_choice":{"type":"function","name":"f"},` + sentTool + `}`},
 		{
-			"a schema beside the user's verbosity", "gpt-4o", false, session.Header{Parameters: json.RawMessage(`{"text":{"verbosity":"low"}}`), Options: session.Options{OutputSchema: json.RawMessage(`{"type":"object"}`)}},
+			"a schema beside the user's verbosity", "gpt-4o", false,
+			session.Header{Parameters: json.RawMessage(`{"text":{"verbosity":"low"}}`), Options: session.Options{OutputSchema: json.RawMessage(`{"type":"object"}`)}},
 			`{"text":{"verbosity":"low","format":{"type":"json_schema","name":"answer","strict":false,"schema":{"type":"object"}}}}`,
 		},
 	}

@@ -206,18 +206,7 @@ func samplePayload(p hook.Point) []byte {
 	}
 	object := map[string]any{"session_id": "20261130-090000-abcdef", "turn": 3, "step": 7}
 	for _, key := range info.Keys {
-		switch key {
-		case "arguments":
-			object[key] = map[string]any{"command": "go test ./...", "timeout_seconds": 60}
-		case "result":
-			object[key] = map[string]any{"content": "ok", "is_error": false}
-		case "tool":
-			object[key] = "exec"
-		case "call_id":
-			object[key] = "call_0123456789abcdef"
-		default:
-			object[key] = "a text"
-		}
+		object[key.Name] = sampleValue(key)
 	}
 	raw, err := json.Marshal(object)
 	if err != nil {
@@ -225,4 +214,22 @@ func samplePayload(p hook.Point) []byte {
 	}
 	const usual = 260
 	return append(raw, bytes.Repeat([]byte(" "), max(usual-len(raw), 0))...)
+}
+
+// sampleValue is what a key may well hold.
+func sampleValue(key hook.Key) any {
+	switch {
+	case key.Name == "arguments":
+		return map[string]any{"command": "go test ./...", "timeout_seconds": 60}
+	case key.Name == "result" && key.Type == hook.Object:
+		return map[string]any{"content": "ok", "is_error": false}
+	case key.Name == "tool":
+		return "exec"
+	case key.Name == "call_id":
+		return "call_0123456789abcdef"
+	}
+	return map[hook.Type]any{
+		hook.Text: "a text", hook.Integer: 1, hook.Number: 0.5, hook.Boolean: true,
+		hook.Object: map[string]any{}, hook.List: []any{}, hook.Any: nil,
+	}[key.Type]
 }
