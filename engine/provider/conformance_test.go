@@ -20,6 +20,7 @@ import (
 	"github.com/wharf-agent/wharf/engine/provider"
 	"github.com/wharf-agent/wharf/engine/provider/anthropic"
 	"github.com/wharf-agent/wharf/engine/provider/openai"
+	"github.com/wharf-agent/wharf/engine/provider/script"
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
@@ -100,7 +101,11 @@ func (a adapter) ask(t testing.TB, req provider.Request, body io.Reader) (outcom
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got outcome
+	return collect(t, p, req), sent
+}
+
+func collect(t testing.TB, p streamer, req provider.Request) (got outcome) {
+	t.Helper()
 	for d, err := range p.Stream(t.Context(), req) {
 		got.Text += d.Text
 		got.Reasoning += d.Reasoning
@@ -116,7 +121,7 @@ func (a adapter) ask(t testing.TB, req provider.Request, body io.Reader) (outcom
 		}
 		got.Err = err
 	}
-	return got, sent
+	return got
 }
 
 var question = provider.Request{
@@ -249,6 +254,53 @@ func TestRequests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is recorded plays back as it was: replies, failures and what came before
+// them, with each API.
+func TestRecordings(t *testing.T) {
+	for _, a := range adapters {
+		t.Run(a.name, func(t *testing.T) {
+			bodies := []io.Reader{
+				strings.NewReader(a.reply),
+				io.MultiReader(strings.NewReader(a.reply[:len(a.reply)*7/10]), iotest.ErrReader(io.ErrUnexpectedEOF)),
+				strings.NewReader("<html><title>Sign in</title></html>"),
+			}
+			source, err := a.open(&http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				body := bodies[0]
+				bodies = bodies[1:]
+				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil
+			})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var file bytes.Buffer
+			var live, played []outcome
+			recorder := script.Record(source, &file)
+			for range len(bodies) {
+				live = append(live, collect(t, recorder, question))
+			}
+			replies, err := script.Parse("recording", &file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			player := script.New(replies)
+			for range live {
+				played = append(played, collect(t, player, question))
+			}
+			if diff := cmp.Diff(live, played, cmp.Comparer(sameError)); diff != "" {
+				t.Errorf("a recording (-live +played):\n%s", diff)
+			}
+			if live[0].Extra == nil || live[1].Err == nil || live[2].Err == nil {
+				t.Errorf("the replies %+v are no good example", live)
+			}
+		})
+	}
+}
+
+func sameError(a, b error) bool {
+	var x, y *provider.Error
+	return errors.As(a, &x) == errors.As(b, &y) && (x == nil || x.Error() == y.Error() && x.Class == y.Class)
 }
 
 // What one API attached to a reply does not go to another, nor to another model.

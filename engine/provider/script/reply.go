@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wharf-agent/wharf/engine/provider"
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
@@ -25,39 +26,46 @@ type Reply struct {
 	Calls        []session.Call
 	FinishReason string // "" means tool_calls if there are calls, else stop
 	Usage        *session.Usage
-	Delay        time.Duration // before the first delta
-	Failure      *Failure      // ends the reply after its text
-	LastContains string        // what the request's last message must contain; "" means nothing
+	Extra        json.RawMessage // an object of what a server attached to the reply
+	Delay        time.Duration   // before the first delta
+	Failure      *Failure        // ends the reply after its text and its calls
+	LastContains string          // what the request's last message must contain; "" means nothing
 }
 
 // Failure is a server's error. A status of 0 is a connection that broke.
 type Failure struct {
-	Status  int    `json:"status"`
-	Message string `json:"message"`
+	Status       int            `json:"status,omitempty"`
+	Message      string         `json:"message"`
+	Class        provider.Class `json:"class,omitempty"` // "" means what the status says
+	Advice       string         `json:"advice,omitempty"`
+	RetryAfterMS int64          `json:"retry_after_ms,omitempty"`
+	Permanent    bool           `json:"permanent,omitempty"`
 }
 
 // line is a reply as it is written.
 type line struct {
-	Text         string         `json:"text"`
-	Reasoning    string         `json:"reasoning"`
-	Calls        []call         `json:"calls"`
-	FinishReason string         `json:"finish_reason"`
-	Usage        *session.Usage `json:"usage"`
-	DelayMS      int64          `json:"delay_ms"`
-	Error        *Failure       `json:"error"`
+	Text         string          `json:"text"`
+	Reasoning    string          `json:"reasoning"`
+	Calls        []call          `json:"calls"`
+	FinishReason string          `json:"finish_reason"`
+	Usage        *session.Usage  `json:"usage"`
+	Extra        json.RawMessage `json:"extra"`
+	DelayMS      int64           `json:"delay_ms"`
+	Error        *Failure        `json:"error"`
 	Expect       *struct {
 		LastContains string `json:"last_contains"`
 	} `json:"expect"`
 }
 
 type call struct {
-	CallID    session.CallID  `json:"call_id"`
+	CallID    session.CallID  `json:"call_id,omitempty"`
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
+	Extra     json.RawMessage `json:"extra,omitempty"`
 }
 
-const keys = "the keys are text, reasoning, calls [{name, arguments, call_id}], finish_reason, " +
-	"usage, delay_ms, error {status, message}, expect {last_contains}"
+const keys = "the keys are text, reasoning, calls [{name, arguments, call_id, extra}], finish_reason, usage, extra, " +
+	"delay_ms, error {status, message, class, advice, retry_after_ms, permanent}, expect {last_contains}"
 
 // Parse reads a script: JSON Lines, one reply each; empty lines are skipped.
 // An error names the file by name, the line, and what to do.
@@ -105,6 +113,7 @@ func parseLine(text []byte) (Reply, error) {
 	}
 	reply := Reply{
 		Text: l.Text, Reasoning: l.Reasoning, FinishReason: l.FinishReason, Usage: l.Usage,
+		Extra: present(l.Extra),
 		Delay: time.Duration(min(l.DelayMS, maxDelay.Milliseconds())) * time.Millisecond, Failure: l.Error,
 	}
 	if l.Expect != nil {
@@ -130,10 +139,18 @@ func whatIsWrong(err error) string {
 
 const maxDelay = 24 * time.Hour
 
+// present returns raw unless it is null.
+func present(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
 // session returns the call as a model makes it: the argument text compact if it
 // was written as an object, as it is if it was written as a string.
 func (c call) session() (session.Call, error) {
-	made := session.Call{ID: c.CallID, Name: c.Name, Arguments: "{}"}
+	made := session.Call{ID: c.CallID, Name: c.Name, Arguments: "{}", Extra: present(c.Extra)}
 	if c.Name == "" {
 		return made, errors.New("it has no name: name the tool")
 	}

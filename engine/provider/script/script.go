@@ -119,7 +119,7 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 // deltas yields the reply as a server would send it. A reply that fails breaks
-// off after its text.
+// off before its end.
 func (r *Reply) deltas() iter.Seq[provider.Delta] {
 	return func(yield func(provider.Delta) bool) {
 		for word := range words(r.Reasoning) {
@@ -132,9 +132,6 @@ func (r *Reply) deltas() iter.Seq[provider.Delta] {
 				return
 			}
 		}
-		if r.Failure != nil {
-			return
-		}
 		for _, c := range r.Calls {
 			if !yield(provider.Delta{Call: &c}) {
 				return
@@ -143,7 +140,12 @@ func (r *Reply) deltas() iter.Seq[provider.Delta] {
 		if r.Usage != nil && !yield(provider.Delta{Usage: r.Usage}) {
 			return
 		}
-		yield(provider.Delta{Finish: r.finish()})
+		if r.Extra != nil && !yield(provider.Delta{Extra: r.Extra}) {
+			return
+		}
+		if r.Failure == nil {
+			yield(provider.Delta{Finish: r.finish()})
+		}
 	}
 }
 
@@ -166,12 +168,15 @@ func (r *Reply) finish() string {
 }
 
 func (f *Failure) err() *provider.Error {
-	e := &provider.Error{Class: provider.Unreachable, Status: f.Status, Message: cmp.Or(f.Message, "the script says so")}
+	class := provider.Unreachable
 	if f.Status != 0 {
-		e.Class = provider.ClassOf(f.Status)
+		class = provider.ClassOf(f.Status)
 	}
 	if provider.IsOverflow(f.Message) {
-		e.Class = provider.Overflow
+		class = provider.Overflow
 	}
-	return e
+	return &provider.Error{
+		Class: cmp.Or(f.Class, class), Status: f.Status, Message: cmp.Or(f.Message, "the script says so"), Advice: f.Advice,
+		RetryAfter: time.Duration(min(f.RetryAfterMS, maxDelay.Milliseconds())) * time.Millisecond, Permanent: f.Permanent,
+	}
 }

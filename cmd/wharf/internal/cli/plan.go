@@ -218,6 +218,14 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 		return nil, err
 	}
 	p.closes = append(p.closes, equipment.close)
+	if o.record != "" {
+		file, err := newRecording(o.record)
+		if err != nil {
+			return nil, err
+		}
+		p.closes = append(p.closes, file.close)
+		plan.model = script.Record(plan.model, file)
+	}
 	if p.log, err = plan.openLog(observe); err != nil {
 		return nil, err
 	}

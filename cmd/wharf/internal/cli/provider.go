@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"time"
 
@@ -36,6 +37,31 @@ func (c config) server(name, prefix string) (base, key string, err error) {
 		return "", "", usagef("there is no key for %s: set %s_API_KEY, or --base-url for another server; \"wharf demo\" needs neither", name, prefix)
 	}
 	return base, key, nil
+}
+
+// recording is the file of --record.
+type recording struct{ *os.File }
+
+// newRecording makes the file. One that is there already is not written over: it
+// may be the recording of something else.
+func newRecording(path string) (*recording, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil, usagef("--record %q: the file is there already: name a new one", path)
+	}
+	if err != nil {
+		return nil, usagef("--record: %w", err)
+	}
+	return &recording{file}, nil
+}
+
+// close closes the file, and removes it if nothing was recorded.
+func (r *recording) close() error {
+	info, err := r.Stat()
+	if err == nil && info.Size() == 0 {
+		err = os.Remove(r.Name())
+	}
+	return errors.Join(err, r.Close())
 }
 
 func newOpenAI(cfg config) (engine.Provider, error) {

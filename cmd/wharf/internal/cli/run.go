@@ -30,6 +30,7 @@ type runOptions struct {
 	model      string
 	baseURL    string
 	script     string
+	record     string
 	images     []string
 	schema     string
 	maxSteps   int
@@ -59,6 +60,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.model, "model", "", "the model, by the server's name for it")
 	f.StringVar(&o.baseURL, "base-url", "", "the server, such as http://localhost:11434/v1")
 	f.StringVar(&o.script, "script", "", "replay the model's replies from `FILE`")
+	f.StringVar(&o.record, "record", "", "write the model's replies to the new file `FILE`, for --script")
 	f.IntVar(&o.maxSteps, "max-steps", 0, "model requests in one turn (default 40)")
 	f.StringVar(&o.profile, "sandbox", "", "read-only or workspace-write (the default)")
 	f.BoolVar(&o.noSandbox, "no-sandbox", false, "run commands unconfined, this time")
