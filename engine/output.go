@@ -24,7 +24,7 @@ func (c Config) compileOutput() (*tool.Schema, error) {
 // is asked for again; with the second the turn ends, and says what is wrong.
 func (t *turn) meet(ctx context.Context, r reply) (again bool, err error) {
 	t.limit = nil
-	if t.schema == nil {
+	if t.schema == nil || t.replay.masked(t) {
 		return false, nil
 	}
 	_, wrong := t.schema.Parse(t.whole(r.Text))
