@@ -75,6 +75,14 @@ func (p *progress) event(r session.Record) {
 		delete(p.calls, e.CallID)
 	case session.RequestRetried:
 		p.retried(e)
+	case session.CompactionStarted:
+		if p.verbose {
+			fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  the conversation is long: %s are summarized", count(e.Messages, "earlier message"))))
+		}
+	case session.CompactionEnded:
+		if e.By == "fallback" {
+			p.notice("the model gave no summary of what was before, so an extract has to do: %s", e.Error)
+		}
 	case session.HookVerdict:
 		if p.verbose && e.Replaced != nil {
 			fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  the extension %s changed %s", printable(e.Extension), changed[hook.Point(e.Point)])))
