@@ -1,6 +1,7 @@
 package governance
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -136,5 +137,29 @@ func TestFolderForgets(t *testing.T) {
 	files, err := os.ReadDir(mine)
 	if err != nil || len(files) != 2 || files[0].Name() != "2.txt" || files[1].Name() != "3.txt" {
 		t.Errorf("its own has %v, %v; want 2.txt and 3.txt", files, err)
+	}
+}
+
+// What is older than 7 days goes, however little there is.
+func TestFolderForgetsWhatIsOld(t *testing.T) {
+	workspace, now := t.TempDir(), time.Now()
+	results := filepath.Join(workspace, ".wharf/results")
+	for name, days := range map[string]int{"old": 8, "new": 6} {
+		if err := os.MkdirAll(filepath.Join(results, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		at := now.AddDate(0, 0, -days)
+		if err := os.Chtimes(filepath.Join(results, name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := NewFolder(workspace, "mine").Keep(1, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(results, "old")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is 8 days old: %v; want it gone", err)
+	}
+	if _, err := os.Stat(filepath.Join(results, "new")); err != nil {
+		t.Errorf("what is 6 days old: %v", err)
 	}
 }

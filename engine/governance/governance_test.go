@@ -157,6 +157,7 @@ func TestSnip(t *testing.T) {
 	}{
 		{"what fits stays", 6_500, steps, nil},
 		{"the oldest go, and what stays begins with the user", 5_000, steps, []int64{1, 2}},
+		{"also where an answer would fit and its question does not", 4_000, steps, []int64{1, 2, 3, 4}},
 		{"within the turn its prompt stays", 2_000, steps, []int64{1, 2, 3, 4, 6, 8}},
 		{"the newest stays, whatever it has", 100, steps, []int64{1, 2, 3, 4, 6, 8, 9, 11, 12, 14}},
 		{"also if it is the prompt", 50, func(*log) {}, []int64{1, 2, 3, 4}},
@@ -318,15 +319,36 @@ func TestWhatIsSentIsLegal(t *testing.T) {
 	})
 }
 
+// A server's count that cannot be met, whatever is left out, makes nothing be left out
+// again and again.
+func TestACountThatStays(t *testing.T) {
+	l := newLog("go")
+	l.add(session.AssistantMessage{Text: words(400), Usage: session.Usage{InputTokens: 3_000}}, session.UserMessage{Content: words(400)})
+	l.call("other", words(400))
+	l.call("other", words(400))
+	g := governance.New(governance.Config{BlockLimit: 2_900, Window: 1 << 20})
+	first, err := govern(g, l)
+	again, errAgain := govern(g, l)
+	if len(first) == 0 || len(again) > 0 || err != nil || errAgain != nil {
+		t.Errorf("at first %v, %v; once more %v, %v; want something, and then nothing", first, err, again, errAgain)
+	}
+}
+
 // From request to request the prompt only grows at its end, but where something was
-// replaced.
+// replaced, and that is seldom.
 func TestThePrefixStays(t *testing.T) {
+	for _, tool := range []string{"exec", "todo_write"} { // results make way, or old messages
+		t.Run(tool, func(t *testing.T) { prefixStays(t, tool) })
+	}
+}
+
+func prefixStays(t *testing.T, tool string) {
 	l := newLog("go")
 	g := governance.New(governance.Config{BlockLimit: 6_000, Window: 1 << 20})
 	var before []session.Message
 	changes := 0
 	for range 60 {
-		l.call("exec", words(300))
+		l.call(tool, words(300))
 		steps, err := govern(g, l)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -300,5 +301,24 @@ func TestCounted(t *testing.T) {
 	h.Add(Record{Seq: 9, Event: ContextReplaced{Targets: []int64{4}, By: "x", Content: "short"}})
 	if tokens, blocks := h.Counted(); tokens != 0 || blocks != 0 {
 		t.Errorf("after one of the counted was replaced: %d, %d; want nothing", tokens, blocks)
+	}
+}
+
+// What a server attached to a reply goes back only beside the calls as it knows them.
+func TestExtrasNameTheCallsAsTheyAre(t *testing.T) {
+	reply := func(calls ...string) AssistantMessage {
+		e := said("", calls...)
+		e.Extra = json.RawMessage(`{"anthropic":{}}`)
+		return e
+	}
+	h := historyOf([]Event{nil, prompt("a"), reply("c x"), reply("c x"), reply("d x", "e ")})
+	var with []int64
+	for _, b := range h.Blocks() {
+		if b.Message.Extra != nil {
+			with = append(with, b.Seq)
+		}
+	}
+	if !slices.Equal(with, []int64{2}) {
+		t.Errorf("the extras of %v go back; want that of 2, whose calls are as they were", with)
 	}
 }
