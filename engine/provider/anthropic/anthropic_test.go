@@ -177,6 +177,7 @@ func TestOptions(t *testing.T) {
 		{"any tool", session.Header{Tools: tool, Options: session.Options{ToolChoice: "required"}}, `{"tool_choice":{"type":"any"},"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}]}`},
 		{"no tool", session.Header{Tools: tool, Options: session.Options{ToolChoice: "none"}}, `{"tool_choice":{"type":"none"},"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}]}`},
 		{"one call a reply", session.Header{Tools: tool, Options: session.Options{SingleCalls: true}}, `{"tool_choice":{"type":"auto","disable_parallel_tool_use":true},"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}]}`},
+		{"the limit by another API's name", session.Header{Parameters: json.RawMessage(`{"max_completion_tokens":5}`)}, `{}`},
 		{"max_tokens of the user's", session.Header{Parameters: json.RawMessage(`{"max_tokens":5}`)}, `{}`},
 		{"a schema that the API does not take is asked for in words", session.Header{System: "S", Options: session.Options{OutputSchema: loose}}, `{"system":[{"type":"text","cache_control":{"type":"ephemeral"},"text":"S\n\nAnswer with one JSON value that meets this JSON Schema, and with nothing else:\n{\"type\":\"object\"}"}]}`},
 		{"the user's effort beside a schema", session.Header{Parameters: json.RawMessage(`{"output_config":{"effort":"low"}}`), Options: session.Options{OutputSchema: json.RawMessage(`{"type":"string"}`)}}, `{"output_config":{"effort":"low","format":{"type":"json_schema","schema":{"type":"string"}}}}`},
@@ -197,7 +198,7 @@ func TestOptions(t *testing.T) {
 				t.Fatal(err)
 			}
 			limit := float64(DefaultMaxTokens)
-			if tt.header.Parameters != nil && strings.Contains(string(tt.header.Parameters), "max_tokens") {
+			if tt.header.Parameters != nil && strings.Contains(string(tt.header.Parameters), "_tokens") {
 				limit = 5
 			}
 			if got["max_tokens"] != limit || got["model"] != "m" {
@@ -208,6 +209,45 @@ func TestOptions(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("encode (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Thinking is not asked for in a turn that another model began: the API refuses
+// that.
+func TestThinkingInATurnOfAnotherModel(t *testing.T) {
+	thought := json.RawMessage(`{"anthropic":{"model":"m","parts":[{"item":{"type":"thinking","thinking":"hm","signature":"S"}},{"call":"1"}]}}`)
+	turn := func(extra json.RawMessage, more ...session.Message) []session.Message {
+		return append([]session.Message{
+			{Role: session.User, Content: "hi"},
+			{Role: session.Assistant, Calls: []session.Call{{ID: "1", Name: "f", Arguments: "{}"}}, Extra: extra},
+			{Role: session.ToolRole, CallID: "1", Content: "x"},
+		}, more...)
+	}
+	tests := []struct {
+		name     string
+		messages []session.Message
+		want     bool
+	}{
+		{"the first request of a turn", turn(nil)[:1], true},
+		{"the model's own turn", turn(thought), true},
+		{"another model's turn", turn(nil), false},
+		{"another model's turn that is over", turn(nil, session.Message{Role: session.Assistant, Content: "done"}, session.Message{Role: session.User, Content: "more"}), true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			header := session.Header{Model: "m", Parameters: json.RawMessage(`{"thinking":{"type":"enabled","budget_tokens":1024}}`)}
+			params, err := encode(provider.Request{Header: header, Messages: tt.messages})
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := json.Marshal(params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := bytes.Contains(body, []byte("budget_tokens")); got != tt.want {
+				t.Errorf("thinking is asked for: %t; want %t, in %s", got, tt.want, body)
 			}
 		})
 	}

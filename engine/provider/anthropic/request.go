@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
@@ -22,6 +23,7 @@ func encode(req provider.Request) (anthropic.MessageNewParams, error) {
 	if err != nil {
 		return params, err
 	}
+	wire.LimitAs("max_tokens", extra)
 	system := req.System
 	if req.OutputSchema != nil {
 		if wire.StrictSchema(req.OutputSchema) {
@@ -47,6 +49,9 @@ func encode(req provider.Request) (anthropic.MessageNewParams, error) {
 	}
 	if params.Messages, err = encodeMessages(req); err != nil {
 		return params, err
+	}
+	if !thinksThrough(params.Messages) {
+		delete(extra, "thinking")
 	}
 	markNewest(params.Messages)
 	body, err := wire.Body(params, extra)
@@ -181,6 +186,34 @@ func encodeAssistant(model string, m session.Message) []anthropic.ContentBlockPa
 		}
 	}
 	return blocks
+}
+
+// thinksThrough reports whether the model's part in the current turn begins with its
+// own thinking, or has yet to begin. Where another model began the turn, the API
+// refuses to go on with thinking switched on.
+func thinksThrough(messages []anthropic.MessageParam) bool {
+	for i, m := range messages {
+		asked := i > 0 && m.Role == anthropic.MessageParamRoleAssistant
+		if !asked || !slices.ContainsFunc(m.Content, func(b anthropic.ContentBlockParamUnion) bool { return b.OfToolUse != nil }) {
+			continue
+		}
+		if answered(messages[i+1:]) {
+			continue // of an earlier turn
+		}
+		if first := m.Content[0]; first.OfText != nil || first.OfToolUse != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// answered reports whether a model has ended its turn among these messages, by saying
+// something without a call.
+func answered(messages []anthropic.MessageParam) bool {
+	return slices.ContainsFunc(messages, func(m anthropic.MessageParam) bool {
+		return m.Role == anthropic.MessageParamRoleAssistant &&
+			!slices.ContainsFunc(m.Content, func(b anthropic.ContentBlockParamUnion) bool { return b.OfToolUse != nil })
+	})
 }
 
 // markNewest marks the ends of the two newest messages of the user's role for the

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wharf-agent/wharf/engine/provider"
+	"github.com/wharf-agent/wharf/engine/provider/internal/wire"
 )
 
 // Compat says what a server of Chat Completions wants otherwise than most. The
@@ -15,6 +16,7 @@ type Compat struct {
 	SystemRole         string // of the system text: system (the default), developer, or user, as a part of the first message
 	ToolRole           string // of the results of calls: tool (the default), or user, as text, and the calls then too
 	AssistantAfterTool bool   // a short message of the assistant stands between results and a message of the user
+	TextCalls          bool   // calls that the server leaves in the text, in the markup of the model's template, are calls
 	NoStreamUsage      bool   // the server refuses stream_options, and sends no token counts then
 
 	// Reasoning says which of the model's messages go back with their reasoning:
@@ -44,6 +46,14 @@ func (c Compat) complete(host string) (Compat, error) {
 	return c, nil
 }
 
+// assembler returns what makes a reply out of the server's chunks.
+func (c Compat) assembler(req provider.Request) wire.Assembler {
+	if c.TextCalls && len(req.Tools) > 0 {
+		return &leakReader{assembler: assembler{model: req.Model}, tools: req.Tools}
+	}
+	return &assembler{model: req.Model}
+}
+
 // reasoningOf returns which reasoning a known server wants back.
 func reasoningOf(host string) string {
 	for domain, wants := range map[string]string{
@@ -71,6 +81,10 @@ func advise(e *provider.Error) string {
 		return `if this server wants reasoning back, set compat.reasoning = "calls"`
 	case has("reasoning"):
 		return `if this server does not take reasoning back, set compat.reasoning = "never"`
+	case has("max_tokens", "max_completion_tokens", "instead"):
+		return "call the limit max_completion_tokens in [parameters]"
+	case has("max_completion_tokens"):
+		return "call the limit max_tokens in [parameters]"
 	case has("encrypted content"):
 		return "set parameters.include = [] for a model that does not reason"
 	case has("stream_options"):

@@ -107,7 +107,7 @@ func (p *Provider) Stream(ctx context.Context, req provider.Request) iter.Seq2[p
 			}, yield)
 			return
 		}
-		p.client.Stream(ctx, req, &assembler{model: req.Model}, func(ctx context.Context) (resp *http.Response, err error) {
+		p.client.Stream(ctx, req, p.compat.assembler(req), func(ctx context.Context) (resp *http.Response, err error) {
 			params, err := p.compat.encode(req, p.own)
 			if err == nil {
 				_, err = p.chat.New(ctx, params, option.WithResponseBodyInto(&resp))

@@ -27,6 +27,7 @@ func encodeResponses(req provider.Request, own bool) (responses.ResponseNewParam
 	if err != nil {
 		return params, err
 	}
+	wire.LimitAs("max_output_tokens", fields)
 	fields["stream"] = true
 	if _, set := fields["include"]; !set && reasons(req.Model) {
 		params.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}

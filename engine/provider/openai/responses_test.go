@@ -116,6 +116,7 @@ func TestEncodeResponses(t *testing.T) {
 		{"a model that reasons", "gpt-5", false, session.Header{}, `{"include":["reasoning.encrypted_content"]}`},
 		{"one that does not", "openai/gpt-4.1", false, session.Header{}, `{}`},
 		{"the user's own include", "gpt-5", false, session.Header{Parameters: json.RawMessage(`{"include":[]}`)}, `{"include":[]}`},
+		{"the limit by another API's name", "gpt-4o", false, session.Header{Parameters: json.RawMessage(`{"max_tokens":5}`)}, `{"max_output_tokens":5}`},
 		{"OpenAI's server gets a key for its cache", "gpt-4o", true, session.Header{}, `{"prompt_cache_key":"s1"}`},
 		{"any tool, one call a reply", "gpt-4o", false, session.Header{Tools: tool, Options: session.Options{ToolChoice: "required", SingleCalls: true}}, `{"tool_choice":"required","parallel_tool_calls":false,` + sentTool + `}`},
 		{"one tool", "gpt-4o", false, session.Header{Tools: tool, Options: session.Options{ToolChoice: "f"}}, `{"tool_choice":{"type":"function","name":"f"},` + sentTool + `}`},

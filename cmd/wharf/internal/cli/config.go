@@ -58,6 +58,7 @@ type compatConfig struct {
 	SystemRole         string `toml:"system_role"`
 	ToolRole           string `toml:"tool_role"`
 	AssistantAfterTool bool   `toml:"assistant_after_tool"`
+	TextCalls          bool   `toml:"text_calls"`
 	StreamUsage        *bool  `toml:"stream_usage"` // nil means true
 	Reasoning          string `toml:"reasoning"`
 }

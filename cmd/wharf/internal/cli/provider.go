@@ -73,6 +73,7 @@ func newOpenAI(cfg config) (engine.Provider, error) {
 		API: cfg.API, BaseURL: base, APIKey: key, IdleTimeout: time.Duration(cfg.IdleTimeout),
 		Compat: openai.Compat{
 			SystemRole: cfg.Compat.SystemRole, ToolRole: cfg.Compat.ToolRole, AssistantAfterTool: cfg.Compat.AssistantAfterTool,
+			TextCalls:     cfg.Compat.TextCalls,
 			NoStreamUsage: cfg.Compat.StreamUsage != nil && !*cfg.Compat.StreamUsage, Reasoning: cfg.Compat.Reasoning,
 		},
 	})

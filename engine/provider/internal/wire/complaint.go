@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"html"
 	"maps"
 	"regexp"
@@ -59,6 +60,9 @@ func say(v any) string {
 			}
 		}
 	case map[string]any:
+		if where := place(v["loc"]); where != "" {
+			return where + ": " + say(v["msg"])
+		}
 		for _, name := range []string{
 			"message", "error", "detail", "msg", "error_description", "title", "reason", "status", "type", "code",
 		} {
@@ -68,6 +72,20 @@ func say(v any) string {
 		}
 	}
 	return ""
+}
+
+// place returns the field that a list of path elements leads to, as validators
+// write it; "" for the body itself.
+func place(loc any) string {
+	list, _ := loc.([]any)
+	var path []string
+	for _, element := range list {
+		path = append(path, fmt.Sprint(element))
+	}
+	if len(path) > 0 && path[0] == "body" {
+		path = path[1:]
+	}
+	return strings.Join(path, ".")
 }
 
 // codes collects what a program may go by, from v and a few levels below.

@@ -154,6 +154,21 @@ func Parameters(req provider.Request, own ...string) (map[string]any, error) {
 	return fields, nil
 }
 
+// LimitAs moves the limit of a reply to the name that the API has for it, if it is
+// there under one that another API has.
+func LimitAs(name string, fields map[string]any) {
+	for _, other := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
+		value, ok := fields[other]
+		if other == name || !ok {
+			continue
+		}
+		delete(fields, other)
+		if _, set := fields[name]; !set {
+			fields[name] = value
+		}
+	}
+}
+
 // StrictSchema reports whether servers can hold a model to the schema: all objects
 // in it name all that they may and must have.
 func StrictSchema(schema json.RawMessage) bool {
