@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -234,3 +235,40 @@ func (s steadyHook) Handles(p hook.Point) (hook.Handling, bool) {
 }
 
 func (s steadyHook) Call(context.Context, hook.Point, []byte) ([]byte, error) { return s.answer, nil }
+
+// BenchmarkIdleSession is what a session costs that waits for its next turn: its
+// memory, with a log of so many turns behind it. A thousand are open at once.
+func BenchmarkIdleSession(b *testing.B) {
+	const sessions = 1_000
+	for _, turns := range []int{1, 10} {
+		b.Run(fmt.Sprintf("turns=%d", turns), func(b *testing.B) {
+			replies := []script.Reply{{Calls: []session.Call{{Name: "nothing", Arguments: `{"command":"go test ./..."}`}}}, {Text: "The tests pass."}}
+			for b.Loop() {
+				before := heap()
+				var idle []work
+				for range sessions {
+					w := newWork(b, replies, steadyHooks(3, hook.BeforeExecuteTool))
+					for range turns {
+						w.turn()
+					}
+					idle = append(idle, w)
+				}
+				b.ReportMetric(float64(heap()-before)/sessions, "B/session")
+				for _, w := range idle {
+					if err := w.log.Close(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// heap returns how much memory is in use once all garbage is gone.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what the first one found to be finalized
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}

@@ -381,14 +381,9 @@ func goOn(t *testing.T, dir string) {
 	if !bytes.HasPrefix(after, before[:bytes.LastIndexByte(before, '\n')+1]) {
 		t.Error("resuming changed what was written")
 	}
-	var records []session.Record
+	records := decodeLog(t, after)
 	results := map[session.CallID][]session.ToolResult{}
-	for line := range bytes.Lines(after) {
-		r, err := session.Decode(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		records = append(records, r)
+	for _, r := range records {
 		switch e := r.Event.(type) {
 		case session.AssistantMessage:
 			for _, c := range e.Calls {
@@ -423,4 +418,17 @@ func readLog(t *testing.T, dir string) []byte {
 		t.Fatal(err)
 	}
 	return content
+}
+
+// decodeLog returns the events of a log.
+func decodeLog(t *testing.T, content []byte) (records []session.Record) {
+	t.Helper()
+	for line := range bytes.Lines(content) {
+		r, err := session.Decode(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, r)
+	}
+	return records
 }
