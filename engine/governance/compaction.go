@@ -83,7 +83,7 @@ func describe(old []session.Block, reason Reason, tokens, takes int) *Compaction
 
 // Summary returns the message that stands in the place of what was summarized.
 func (c *Compaction) Summary(text string) string {
-	return fmt.Sprintf("[Earlier messages of this conversation (%d) were left out to make room. What they said:]\n\n%s",
+	return fmt.Sprintf("[Earlier messages of this conversation (%d) were left out to make room. What follows sums them up; it is no message of the user's.]\n\n%s",
 		c.Messages, middleOut(strings.TrimSpace(text), maxSummary))
 }
 

@@ -198,7 +198,7 @@ func TestCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	messages := l.history.Messages()
-	want := fmt.Sprintf("[Earlier messages of this conversation (%d) were left out to make room. What they said:]\n\nThe bridge is manned.", c.Messages)
+	want := fmt.Sprintf("[Earlier messages of this conversation (%d) were left out to make room. What follows sums them up; it is no message of the user's.]\n\nThe bridge is manned.", c.Messages)
 	if messages[0].Content != "make it so" || messages[1].Content != want || len(messages) != 4 {
 		t.Errorf("after it there are %d messages, the first %q, %q; want the prompt, the summary and one call with its result", len(messages), messages[0].Content, messages[1].Content)
 	}

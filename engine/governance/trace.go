@@ -44,6 +44,7 @@ var reasons = map[string]string{
 	ByInFlight:   "the request was over its budget, so results of the turn made way, oldest first",
 	BySnip:       "the request was over its budget, so old messages made way",
 	ByCompaction: "the history came near the model's window, or somebody asked, so older messages were summarized",
+	"images":     "the server refused the images of a message",
 	"length":     "an answer that came in parts is one message for later turns",
 }
 

@@ -322,3 +322,16 @@ func TestExtrasNameTheCallsAsTheyAre(t *testing.T) {
 		t.Errorf("the extras of %v go back; want that of 2, whose calls are as they were", with)
 	}
 }
+
+// A prompt in other words is still what opens the turn; a summary of more is not.
+func TestAReplacedPromptOpensItsTurn(t *testing.T) {
+	for _, tt := range []struct {
+		targets []int64
+		want    bool
+	}{{[]int64{1}, true}, {[]int64{1, 2, 4}, false}} {
+		h := historyOf(append(pairs(2), ContextReplaced{Targets: tt.targets, By: "x", Content: "other words"}))
+		if got := h.Blocks()[0].Opens; got != tt.want {
+			t.Errorf("what replaces %v opens a turn: %t; want %t", tt.targets, got, tt.want)
+		}
+	}
+}

@@ -125,6 +125,7 @@ func (h *History) replaceBlocks(seq int64, removed []int, e ContextReplaced) {
 	blocks, kept := h.blocks[first:], h.blocks[:first:first]
 	if strings.TrimSpace(e.Content) != "" {
 		b := Block{Seq: seq, place: place, Message: Message{Role: User, Content: e.Content}, By: e.By}
+		b.Opens = len(removed) == 1 && blocks[0].Opens // it is the same prompt in other words
 		kept = append(kept, b)
 		h.size += b.Size()
 		defer h.move(seq, place)

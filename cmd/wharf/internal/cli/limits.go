@@ -69,6 +69,16 @@ func (c config) outputLimit() string {
 	return "max_tokens"
 }
 
+// maxOutput returns the largest answer, as [context] or else [parameters] has it.
+func (c config) maxOutput() int {
+	for _, name := range []string{"max_completion_tokens", "max_output_tokens", "max_tokens"} {
+		if n, ok := c.Parameters[name].(int64); ok && n > 0 && c.Context.MaxOutput == 0 {
+			return int(n)
+		}
+	}
+	return c.Context.MaxOutput
+}
+
 // limit fills in what the configuration says of limits.
 func (c config) limit(e *engine.Config) {
 	e.MaxSteps, e.Parallel = c.MaxSteps, c.Parallel
@@ -76,7 +86,7 @@ func (c config) limit(e *engine.Config) {
 	e.Retry = engine.Retries{Attempts: c.Retry.Attempts, MaxWait: time.Duration(c.Retry.MaxWait)}
 	e.Fallbacks = c.Fallbacks
 	e.Context = governance.Config{
-		Window: c.Context.Window, MaxOutput: c.Context.MaxOutput, BlockLimit: c.Context.BlockLimit, MaxResult: c.Context.MaxResult,
+		Window: c.Context.Window, MaxOutput: c.maxOutput(), BlockLimit: c.Context.BlockLimit, MaxResult: c.Context.MaxResult,
 	}
 	e.OutputLimit = c.outputLimit()
 	e.Budget = engine.Budget{Tokens: c.Budget.Tokens, Cost: c.Budget.Cost, Time: time.Duration(c.Budget.Time)}
