@@ -20,8 +20,8 @@ const (
 	maxBuckets = 32
 )
 
-// resultsDir is where results are kept in a workspace. Tools and commands can read
-// there and not write: all of .wharf is protected.
+// resultsDir is where results are kept in a workspace. File tools read there and do not
+// write, since .wharf is protected; a command may, so what is there is not trusted.
 var resultsDir = []string{".wharf", "results"}
 
 // Folder keeps results that are too long in a workspace, where the model can read
