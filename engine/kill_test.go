@@ -262,7 +262,7 @@ func TestKillDuringRepair(t *testing.T) {
 // once there is room; here a limit stands for the disk.
 func TestAFullDiskAtAnyMoment(t *testing.T) {
 	whole := len(wholeTurn(t))
-	for room := 50; room < whole; room += 200 {
+	for room := 50; room < whole; room += 400 {
 		t.Run(fmt.Sprint(room), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

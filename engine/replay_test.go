@@ -1,6 +1,9 @@
 package engine_test
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -125,4 +128,31 @@ func TestReplayUpToWhatCannotBe(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzReplay replays whatever can be read as a log: that ends, and nothing panics.
+func FuzzReplay(f *testing.F) {
+	for _, name := range []string{"01", "02", "03", "04"} {
+		content, err := os.ReadFile("session/testdata/format/" + name + ".jsonl")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(content)
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, content []byte) {
+		var records []session.Record
+		for line := range bytes.Lines(content) {
+			r, err := session.Decode(line)
+			if err != nil {
+				break
+			}
+			records = append(records, r)
+		}
+		store := filepath.Join(dir, "replay")
+		_, _ = engine.Replay(t.Context(), records, store) // a log that is none is an error or a difference
+		if err := os.RemoveAll(store); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

@@ -56,7 +56,7 @@ func commands() []command {
 	return []command{
 		{"run", "[flags] PROMPT|-", "give the agent a job; - reads it from standard input", runCommand},
 		{"demo", "", "watch the main job, without a key and without a network", demoCommand},
-		{"session", "list|show|verify|resume|fork|export|replay|compact", "look at what happened, check it, go on with it", sessionCommand},
+		{"session", "list|show|resume|fork|…", "look at what happened, check it, go on with it", sessionCommand},
 		{"sandbox", "run|explain", "run a command confined, or see how it would be", sandboxCommand},
 		{"ext", "inspect|build|bench", "look at an extension, build one, or measure it", extCommand},
 		{"doctor", "", "see what works on this machine", doctorCommand},
