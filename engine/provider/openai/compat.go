@@ -57,7 +57,7 @@ func (c Compat) assembler(req provider.Request) wire.Assembler {
 // reasoningOf returns which reasoning a known server wants back.
 func reasoningOf(host string) string {
 	for domain, wants := range map[string]string{
-		"deepseek.com": "calls", "moonshot.ai": "calls", "moonshot.cn": "calls", "z.ai": "calls", "bigmodel.cn": "calls",
+		"deepseek.com": "always", "moonshot.ai": "calls", "moonshot.cn": "calls", "z.ai": "calls", "bigmodel.cn": "calls",
 		"xiaomimimo.com": "calls", "openrouter.ai": "always", "minimax.io": "always", "minimaxi.com": "always",
 	} {
 		if host == domain || strings.HasSuffix(host, "."+domain) {

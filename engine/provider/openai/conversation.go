@@ -178,7 +178,7 @@ func (c *conversation) reasoning(m session.Message) map[string]any {
 		fields["reasoning_details"] = was.Details
 	case m.Reasoning != "":
 		fields[was.Field] = m.Reasoning
-	case c.Reasoning == "calls":
+	case len(m.Calls) > 0:
 		fields[was.Field] = " " // these servers refuse a message with calls that has none
 	}
 	return fields

@@ -186,7 +186,6 @@ func TestConnectionsThatFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := "http://" + listener.Addr().String()
-	listener.Close()
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	secret := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -195,6 +194,7 @@ func TestConnectionsThatFail(t *testing.T) {
 	defer secret.Close()
 	reset := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	defer reset.Close()
+	listener.Close() // last, so that no other server gets its port
 	tests := []struct{ name, url, cause, advice string }{
 		{"nobody listens", gone, "connection refused", "is the server running there? start it, or set base_url"},
 		{"the host has no address", "http://host.invalid", "lookup host.invalid", "check the host in base_url, and the network"},

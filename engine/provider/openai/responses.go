@@ -125,10 +125,11 @@ func (c *composer) more(kind string, e responseEvent, payload []byte) ([]provide
 	return nil, nil
 }
 
-// at returns the item at an index; one that was not announced begins there.
+// at returns the item of a kind at an index; one that was not announced begins
+// there. Some servers leave the index out, so that items of all kinds share it.
 func (c *composer) at(index int64, kind string) (*item, error) {
 	for _, x := range slices.Backward(c.items) {
-		if x.index == index {
+		if x.index == index && (x.kind == kind || x.kind == "" || kind == "") {
 			return x, nil
 		}
 	}

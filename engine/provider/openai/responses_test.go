@@ -92,6 +92,12 @@ func TestResponses(t *testing.T) {
 			events(`{"type":"response.web_search_call.searching","output_index":0}`, `{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"ws"}}`, `{"type":"response.output_text.delta","output_index":1,"delta":"ok"}`, ended),
 			"tool {\"type\":\"response.web_search_call.searching\",\"output_index\":0}\ntool {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"web_search_call\",\"id\":\"ws\"}}\nok\nextra {\"responses\":{\"model\":\"m\",\"parts\":[{\"item\":{\"id\":\"ws\",\"type\":\"web_search_call\"}},{\"text\":2}]}}\nfinish stop\n",
 		},
+		{
+			"pieces without an index",
+			events(`{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"rs"}}`, `{"type":"response.reasoning_text.delta","delta":"hm"}`,
+				`{"type":"response.output_text.delta","delta":"ok"}`, `{"type":"response.completed","response":{"status":"completed","output":[]}}`),
+			"hm\nok\nfinish stop\n",
+		},
 		{"unknown events are skipped", events(`{"type":"response.new.thing"}`, `{"type":"keepalive"}`, ended), "finish stop\n"},
 		{"an answer of Chat Completions", events(`{"choices":[{"delta":{"content":"hi"}}]}`, `[DONE]`), "unreachable: the stream ended before the answer was complete: try again\n"},
 	}
