@@ -1,58 +1,13 @@
-// Package export turns a session's events into something that people read: one
-// page of HTML ([HTML]), or a text ([Markdown]).
-//
-// What stands in a log comes from models, from tools and from whoever wrote what
-// those have read, so nothing of it is taken for markup. The page has no script and
-// refers to nothing outside itself, and its content security policy forbids both.
-// What happened is told as the log has it; what it means is left to the reader.
 package export
 
 import (
-	"crypto/sha256"
-	_ "embed"
-	"encoding/base64"
 	"fmt"
-	"html/template"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/wharf-agent/wharf/engine/session"
 )
-
-//go:embed page.html
-var pageHTML string
-
-//go:embed page.css
-var pageCSS string
-
-// HTML writes a session as one page.
-func HTML(w io.Writer, records []session.Record) error {
-	page, err := template.New("page").Funcs(template.FuncMap{
-		"clean": clean, "took": took, "at": at, "image": imageURL, "width": func() int { return laneWidth },
-	}).Parse(pageHTML)
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256([]byte(pageCSS))
-	return page.Execute(w, struct {
-		*conversation
-		Style  template.CSS // our own
-		Policy string
-	}{read(records), template.CSS(pageCSS), fmt.Sprintf(
-		"default-src 'none'; style-src 'sha256-%s'; img-src data:; base-uri 'none'; form-action 'none'", base64.StdEncoding.EncodeToString(sum[:]),
-	)})
-}
-
-// imageURL returns an image as an address that holds it, or nothing if it is of a
-// kind that a browser may take for a document.
-func imageURL(i session.Image) template.URL {
-	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, i.MediaType) {
-		return ""
-	}
-	return template.URL("data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data))
-}
 
 // fact is a line of what is known about a session.
 type fact struct{ Name, Value string }
