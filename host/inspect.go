@@ -6,6 +6,8 @@ type Inspection struct {
 	Manifest *Manifest // nil if it has none, or one that is not valid
 	Imports  []string  // module.name
 	Exports  []string
+	lists    bool  // it lists its tools itself
+	debug    int   // bytes that are for debuggers
 	Problem  error // why it could not be loaded, as far as that shows without compiling it; nil if it could
 }
 
@@ -23,6 +25,8 @@ func Inspect(wasm []byte) (*Inspection, error) {
 	for _, e := range m.exports {
 		i.Exports = append(i.Exports, e.String())
 	}
+	_, _, i.lists = m.lister()
+	i.debug = debugSize(m.sections)
 	_, _, i.Problem = examine(wasm)
 	if i.Problem == nil {
 		_, i.Problem = m.rewrite()

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 	"unicode/utf8"
 
@@ -62,8 +63,9 @@ func (e *Extension) instantiate(ctx context.Context, cfg SessionConfig) (*instan
 		WithName(""). // so that there may be many
 		WithStartFunctions(abi.Initialize).
 		WithStdout(&x.log.stdout).WithStderr(&x.log.stderr).
-		WithRandSource(randomness{x}).
-		WithSysWalltime().WithSysNanotime().WithNanosleep(x.sleep)
+		WithRandSource(randomness{x, x.chance()}).
+		WithNanosleep(x.sleep)
+	module = x.clocks(module)
 	x.log.begin()
 	err := x.under(ctx, StartTimeout, func(ctx context.Context) (err error) {
 		if e.Manifest.Extism {
@@ -101,6 +103,7 @@ func (e *Extension) instantiate(ctx context.Context, cfg SessionConfig) (*instan
 // close frees the instance. It may be called again.
 func (x *instance) close() {
 	if x.module != nil {
+		x.noteMemory()
 		_ = x.module.Close(context.Background()) // closing an instance without files cannot fail
 		x.module = nil
 	}
@@ -195,12 +198,23 @@ func overOutput(n int) error {
 func (x *instance) usable() bool { return x != nil && x.module != nil && !x.module.IsClosed() }
 
 // randomness is a guest's source of random bytes. It ends with the call.
-type randomness struct{ *instance }
+type randomness struct {
+	*instance
+	source io.Reader
+}
+
+// chance returns where the instance's random bytes come from.
+func (x *instance) chance() io.Reader {
+	if t := x.session.Trial; t != nil {
+		return t.Random()
+	}
+	return rand.Reader
+}
 
 // Read fills p, in pieces, so that a large one can be interrupted.
 func (r randomness) Read(p []byte) (int, error) {
 	if r.over() {
 		return 0, errTimeout
 	}
-	return rand.Read(p[:min(len(p), 64<<10)])
+	return r.source.Read(p[:min(len(p), 64<<10)])
 }

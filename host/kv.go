@@ -82,9 +82,9 @@ type kvFile struct {
 	Entries map[string]json.RawMessage `json:"entries"`
 }
 
-func (x *instance) store() kvStore {
-	return kvStore{x.extension.host.kvDir, x.extension.Manifest.Name, x.extension.Granted.KV}
-}
+func (x *instance) store() kvStore { return x.extension.store() }
+
+func (e *Extension) store() kvStore { return kvStore{e.host.kvDir, e.Manifest.Name, e.Granted.KV} }
 
 func (s kvStore) read(ctx context.Context, look func(map[string]json.RawMessage)) error {
 	return s.locked(ctx, unix.LOCK_SH, func() error {

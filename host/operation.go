@@ -56,6 +56,9 @@ func define[In, Out any](name string, need func(In) (capability.Need, error),
 		if err := x.permit(want); err != nil {
 			return nil, err
 		}
+		if err := x.misfortune(); err != nil {
+			return nil, err
+		}
 		out, err := do(ctx, x, in)
 		if err != nil {
 			return nil, err

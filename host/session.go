@@ -58,6 +58,7 @@ type SessionConfig struct {
 
 	Secrets *secret.Store       // go into requests, and are kept out of all else; nil has none
 	Network egress.ClientConfig // how http.fetch reaches the network; how large a response may be is the host's to say
+	Trial   *Trial              // what a test of the extension decides; nil in real life
 
 	*account                // what the instances of an extension have used in the session
 	client   *egress.Client // of all of them; nil if no http was granted
@@ -69,6 +70,7 @@ type account struct {
 	written atomic.Int64 // bytes in files
 	audited atomic.Int64 // bytes in the audit
 	logged  atomic.Int64 // bytes of guests' logs
+	memory  atomic.Int64 // bytes, of the largest instance
 
 	asking  sync.Mutex // held while it is seen what is left of the tokens
 	pending int64      // tokens that calls beside may spend
@@ -263,7 +265,7 @@ func (s *Session) takeSpare() *instance {
 func (s *Session) makeSpare(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.spare != nil || s.making != nil {
+	if s.closed || s.spare != nil || s.making != nil || s.cfg.Trial != nil { // in a trial, each call starts its own
 		return
 	}
 	ctx, s.making = context.WithCancel(context.WithoutCancel(ctx)) // the call's own context may be over

@@ -30,12 +30,34 @@ func (t *guestTool) Spec() tool.Spec {
 
 // Run calls the guest: in an instance of its own, or in the session's.
 func (t *guestTool) Run(ctx context.Context, call tool.Call) (tool.Result, error) {
+	result, err := t.ask(ctx, call)
+	return t.outcome(ctx, result, err)
+}
+
+// Ask runs one of the session's tools as the tool's own Run does, but for how the
+// guest fails: that is the error, and no result for the model. A
+// tool that it has not is an error too.
+func (s *Session) Ask(ctx context.Context, call tool.Call) (tool.Result, error) {
+	for _, t := range s.tools {
+		if t.Name == call.Name {
+			result, err := (&guestTool{s, t}).ask(ctx, call)
+			if reported, ok := errors.AsType[*guestError](err); ok {
+				return tool.Result{Content: reported.text, IsError: true}, nil
+			}
+			return result, err
+		}
+	}
+	return tool.Result{}, fmt.Errorf("the extension has no tool %q", call.Name)
+}
+
+// ask calls the guest, whose failure is the error.
+func (t *guestTool) ask(ctx context.Context, call tool.Call) (tool.Result, error) {
 	payload, err := t.manifest.dialect.request(call)
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("tool %s: encode its arguments: %w", call.Name, err)
 	}
 	var result tool.Result
-	ask := func(limit time.Duration, x *instance) error {
+	invoke := func(limit time.Duration, x *instance) error {
 		answer, err := x.invoke(ctx, t.manifest.export, limit, payload)
 		if err == nil {
 			result, err = t.manifest.dialect.response(answer)
@@ -43,11 +65,11 @@ func (t *guestTool) Run(ctx context.Context, call tool.Call) (tool.Result, error
 		return err
 	}
 	if t.manifest.PerSession {
-		err = t.session.within(ctx, t.manifest.Timeout, ask)
+		err = t.session.within(ctx, t.manifest.Timeout, invoke)
 	} else {
-		err = t.session.alone(ctx, func(x *instance) error { return ask(t.manifest.Timeout, x) })
+		err = t.session.alone(ctx, func(x *instance) error { return invoke(t.manifest.Timeout, x) })
 	}
-	return t.outcome(ctx, result, err)
+	return result, err
 }
 
 // outcome makes the result for the model of a call that failed.

@@ -43,6 +43,7 @@ var mayImport = map[string][]string{
 	"host/capability":                {"engine/egress"},
 	"host/extism":                    {},
 	"host/hosttest":                  {"engine/sandbox"},
+	"host/exttest":                   {"host", "engine/hook", "engine/session", "engine/tool"},
 	"host/hosttest/compiler":         {"host"},
 	"host/build":                     {"host", "host/abi", "engine/sandbox"},
 	"guest-sdk":                      {},

@@ -18,9 +18,11 @@ import (
 
 func extCommand(ctx context.Context, io stdio, args []string) error {
 	return choose(ctx, io, "ext: ", []command{
-		{name: "inspect", run: extInspect},
-		{name: "build", run: extBuild},
-		{name: "bench", run: extBench},
+		{name: "build", args: "DIR", run: extBuild},
+		{name: "check", args: "FILE.wasm|DIR", run: extCheck},
+		{name: "inspect", args: "FILE.wasm", run: extInspect},
+		{name: "run", args: "FILE.wasm POINT|--tool TOOL", run: extRun},
+		{name: "bench", args: "FILE.wasm", run: extBench},
 	}, args)
 }
 

@@ -69,7 +69,7 @@ func extInspect(ctx context.Context, io stdio, args []string) error {
 	if *asJSON {
 		return printJSON(io, v.object())
 	}
-	_, err = fmt.Fprint(io.out, printable(v.text()))
+	_, err = fmt.Fprint(io.out, printable(v.text(true)))
 	return err
 }
 
@@ -178,8 +178,9 @@ func table(set capability.Set) map[string]any {
 	return t
 }
 
-// text tells a person what a module is, what it does and what it asks for.
-func (v *view) text() string {
+// text tells a person what a module is, what it does and what it asks for, and
+// what of that is granted.
+func (v *view) text(grants bool) string {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-13s %s\n", name, fmt.Sprintf(format, args...))
@@ -198,8 +199,10 @@ func (v *view) text() string {
 			row("tool", "those that it lists itself when it starts, if any")
 		}
 		describeSet(row, "asks to", m.Capabilities)
-		describeSet(row, "granted", v.granted)
-		if missing := m.Capabilities.Minus(v.granted); !missing.Empty() {
+		if grants {
+			describeSet(row, "granted", v.granted)
+		}
+		if missing := m.Capabilities.Minus(v.granted); grants && !missing.Empty() {
 			describeSet(row, "not granted", missing)
 		}
 		for _, limit := range m.Limits() {
