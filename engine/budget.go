@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/wharf-agent/wharf/engine/hook"
@@ -28,15 +29,20 @@ type Price struct {
 
 // Cost returns what that use of the model costs.
 func (p Price) Cost(u session.Usage) float64 {
-	fresh := u.InputTokens - u.CacheReadTokens
+	fresh := max(0, u.InputTokens-u.CacheReadTokens)
 	return (float64(fresh)*p.Input + float64(u.CacheReadTokens)*p.Cached + float64(u.OutputTokens)*p.Output) / 1e6
 }
 
 // check says what is wrong with the budget of a configuration.
 func (c *Config) checkBudget() error {
 	b := c.Budget
-	if b.Tokens < 0 || b.Cost < 0 || b.Time < 0 {
-		return errors.New("engine: a budget is negative: use 0 for no limit")
+	if b.Tokens < 0 || !isAmount(b.Cost) || b.Time < 0 {
+		return errors.New("engine: a budget is negative, or no number: use 0 for no limit")
+	}
+	for model, p := range c.Prices {
+		if !isAmount(p.Input) || !isAmount(p.Cached) || !isAmount(p.Output) {
+			return fmt.Errorf("engine: a price of the model %q is negative, or no number", model)
+		}
 	}
 	if b.Cost == 0 {
 		return nil
@@ -48,6 +54,10 @@ func (c *Config) checkBudget() error {
 	}
 	return nil
 }
+
+// isAmount reports whether a number can be counted up to. NaN is neither over nor
+// under anything, so that a budget of it would be none.
+func isAmount(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 
 // overBudget says which budget of the turn is used up.
 func (t *turn) overBudget() error {

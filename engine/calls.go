@@ -33,6 +33,7 @@ func asCall(c session.Call) hook.Call {
 // judged is a call that may run.
 type judged struct {
 	target  tool.Tool
+	spec    tool.Spec
 	call    hook.Call
 	instead *hook.Result // the answer in the tool's place
 	hooks   *hook.Chain  // that have a say in it
@@ -51,7 +52,11 @@ func (t *turn) judge(ctx context.Context, by string, call session.Call) (*judged
 	if bad != nil {
 		return nil, *bad, nil
 	}
-	j := &judged{target: target, call: hook.Call{ID: string(call.ID), Tool: call.Name, Arguments: args}, hooks: t.hooks.Except(by)}
+	spec, bad := describe(target, call.Name)
+	if bad != nil {
+		return nil, *bad, nil
+	}
+	j := &judged{target: target, spec: spec, call: hook.Call{ID: string(call.ID), Tool: call.Name, Arguments: args}, hooks: t.hooks.Except(by)}
 	said, err := j.hooks.BeforeExecuteTool(ctx, t.at(), j.call)
 	if err != nil {
 		return nil, unstarted(ctx, err), err
@@ -83,11 +88,10 @@ func (t *turn) permit(ctx context.Context, j *judged, said hook.Judged) (refusal
 	if t.cfg.Policy == nil {
 		return "denied: this engine has no policy, so no call is allowed", nil
 	}
-	spec := j.target.Spec()
-	call := permission.Call{Tool: spec.Name, Effect: spec.Effect}
+	call := permission.Call{Tool: j.spec.Name, Effect: j.spec.Effect}
 	verdict, by := t.cfg.Policy.Decide(call)
 	if verdict == permission.Deny {
-		return fmt.Sprintf("denied by %s: %s is not allowed under it", by, spec.Name), nil
+		return fmt.Sprintf("denied by %s: %s is not allowed under it", by, j.spec.Name), nil
 	}
 	question := by + " asks"
 	if said.Decision == hook.Ask {
@@ -105,7 +109,7 @@ func (t *turn) permit(ctx context.Context, j *judged, said hook.Judged) (refusal
 	if decision == hook.Allow {
 		return "", nil
 	}
-	if err := j.hooks.Notification(ctx, t.at(), hook.Question, spec.Name+": "+question); err != nil {
+	if err := j.hooks.Notification(ctx, t.at(), hook.Question, j.spec.Name+": "+question); err != nil {
 		return "", err
 	}
 	if allowed, why := t.cfg.Policy.Answer(call); !allowed {
@@ -131,7 +135,7 @@ func (t *turn) body(ctx context.Context, j *judged, program bool) (result tool.R
 	if err := t.cfg.Log.Flush(); err != nil { // the intent is on record before the effect
 		return unstarted(ctx, err), true, err
 	}
-	limit := j.target.Spec().Timeout
+	limit := j.spec.Timeout
 	if limit == 0 {
 		limit = t.cfg.ToolTimeout
 	}
@@ -153,6 +157,16 @@ func (t *turn) body(ctx context.Context, j *judged, program bool) (result tool.R
 		return result, true, t.record(session.SandboxRefused{CallID: id, Reason: result.Content})
 	}
 	return result, false, nil
+}
+
+// describe asks a tool what it is; one that panics failed.
+func describe(target tool.Tool, name string) (spec tool.Spec, bad *tool.Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			bad = &tool.Result{Content: fmt.Sprintf("the tool %s broke down: %v", name, p), IsError: true}
+		}
+	}()
+	return target.Spec(), nil
 }
 
 // runTool runs a tool; one that panics failed.

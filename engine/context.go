@@ -137,16 +137,13 @@ func (t *turn) summarize(parent context.Context, started session.CompactionStart
 	defer cancel()
 	header, messages := started.Request()
 	var text strings.Builder
-	var err error
-	for delta, failure := range t.cfg.Provider.Stream(ctx, provider.Request{Header: header, Messages: messages}) {
-		if err = failure; err != nil {
-			break
-		}
+	err := t.ask(ctx, provider.Request{Header: header, Messages: messages}, func(delta provider.Delta) error {
 		text.WriteString(delta.Text)
 		if delta.Usage != nil {
 			*usage = *delta.Usage
 		}
-	}
+		return nil
+	})
 	t.spend(header.Model, *usage)
 	if err == nil && blank(text.String()) {
 		err = errors.New("the model gave no summary")
@@ -157,6 +154,10 @@ func (t *turn) summarize(parent context.Context, started session.CompactionStart
 // Compact has the history summarized now, between turns: by the model, or, unless ask
 // is set, by an extract. It returns the summary; empty if there is nothing to summarize.
 func (e *Engine) Compact(ctx context.Context, ask bool) (string, error) {
+	if !e.busy.CompareAndSwap(false, true) {
+		return "", errTurnRuns
+	}
+	defer e.busy.Store(false)
 	t := &turn{Engine: e, hooks: e.hooks, number: e.cfg.Log.Turns(), model: e.cfg.Model}
 	return t.compact(ctx, governance.Manual, ask)
 }
@@ -168,7 +169,7 @@ var outputLimits = []string{"max_tokens", "max_completion_tokens", "max_output_t
 // answer than the window has room for.
 func (t *turn) capOutput(header session.Header) session.Header {
 	fields := map[string]json.RawMessage{}
-	if json.Unmarshal(header.Parameters, &fields) != nil && len(header.Parameters) > 0 {
+	if len(header.Parameters) > 0 && json.Unmarshal(header.Parameters, &fields) != nil {
 		return header // for the provider to refuse
 	}
 	limits, changed := map[string]json.RawMessage{}, false

@@ -14,6 +14,9 @@ import (
 // end closes the turn in the log, after hooks had their last say.
 func (t *turn) end(ctx context.Context, err error) Result {
 	reason := reasonOf(ctx, err)
+	if err != nil && t.text == "" && !t.hooks.Has(hook.FinalizeContent) {
+		t.text = t.whole("") // what there was of an answer
+	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finallyTimeout)
 	defer cancel()
 	if reason == session.Cancelled {

@@ -2,7 +2,8 @@
 // runs the tools that the model calls, and writes down what happened.
 //
 // An [Engine] belongs to one session and runs one turn at a time: [Engine.Turn]
-// returns how it ended, [Engine.Run] also what happens on the way. It has no global
+// returns how it ended, [Engine.Run] also what happens on the way; a second one that is
+// begun meanwhile is refused. It has no global
 // state: a process may hold thousands. Its three laws: what the model sees is in the log; the
 // intent is written before the effect and the result after it; every call
 // passes permission, whatever hooks say. The loop itself is turn.go.
@@ -68,6 +69,7 @@ type Engine struct {
 	governor Governor
 	schema   *tool.Schema         // of answers; nil: any text will do
 	running  atomic.Pointer[turn] // nil between turns
+	busy     atomic.Bool          // with a turn, up to its very end, or with a summary
 	replay   *replay              // nil: calls and time are real
 }
 
@@ -75,6 +77,13 @@ type Engine struct {
 func New(cfg Config) (*Engine, error) {
 	if cfg.Provider == nil || cfg.Log == nil {
 		return nil, errors.New("engine: Config needs both a Provider and a Log")
+	}
+	if cfg.MaxSteps < 0 || cfg.Parallel < 0 || cfg.ToolTimeout < 0 || cfg.RequestTimeout < 0 || cfg.Retry.Attempts < 0 || cfg.Retry.MaxWait < 0 {
+		return nil, errors.New("engine: a limit in Config is negative: use 0 for its default")
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(cfg.Parameters, &fields); len(cfg.Parameters) > 0 && (err != nil || fields == nil) {
+		return nil, errors.New("engine: Parameters are no JSON object")
 	}
 	cfg.Tools = cmp.Or(cfg.Tools, &tool.Registry{})
 	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, 40)
@@ -153,7 +162,13 @@ func (e *Engine) Turn(ctx context.Context, in Input) Result {
 	return e.runTurn(ctx, in, func(Event) {})
 }
 
+var errTurnRuns = errors.New("a turn of this session is running: wait for its end, or use Add")
+
 func (e *Engine) runTurn(ctx context.Context, in Input, show func(Event)) Result {
+	if !e.busy.CompareAndSwap(false, true) {
+		return Result{Reason: session.ToolError, Err: errTurnRuns}
+	}
+	defer e.busy.Store(false)
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if limit := e.cfg.Budget.Time; limit > 0 {

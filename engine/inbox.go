@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/wharf-agent/wharf/engine/session"
 )
 
 // Delivery says when an input that comes in while a turn runs reaches the model.
@@ -90,6 +92,13 @@ func (b *inbox) take(most int, wanted func(Delivery) bool) (taken []waiting) {
 	return taken
 }
 
+// putBack makes an input the first that waits.
+func (b *inbox) putBack(w waiting) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting = slices.Insert(b.waiting, 0, w)
+}
+
 // wakes reports whether something waits for which a turn goes on.
 func (b *inbox) wakes() bool {
 	b.mu.Lock()
@@ -99,10 +108,41 @@ func (b *inbox) wakes() bool {
 
 // takeInputs takes what waits for the next request into the log, up to so many.
 func (t *turn) takeInputs(ctx context.Context, most int) error {
-	for _, w := range t.inbox.take(most, func(d Delivery) bool { return d != NextTurn }) {
-		if _, err := t.prompt(ctx, w.Input, string(w.delivery)); err != nil {
+	for range most {
+		taken := t.inbox.take(1, func(d Delivery) bool { return d != NextTurn })
+		if len(taken) == 0 {
+			break
+		}
+		if _, err := t.prompt(ctx, taken[0].Input, string(taken[0].delivery)); err != nil {
+			if ctx.Err() != nil { // it was not judged, and is not lost
+				t.inbox.putBack(taken[0])
+			}
 			return err
 		}
 	}
 	return nil
+}
+
+// withheld is what the model is told where an input kept the turn from ending and
+// nothing of it is to be said.
+const withheld = "Another message came in, and was withheld. Go on without it, or give your answer again."
+
+// somebodySpoke sees to it that the model has something to answer: strict servers take
+// no request that ends with its own words.
+func (t *turn) somebodySpoke() error {
+	var last session.Role
+	t.cfg.Log.View(func(h *session.History) {
+		if blocks := h.Blocks(); len(blocks) > 0 && len(blocks[len(blocks)-1].Results) == 0 {
+			last = blocks[len(blocks)-1].Message.Role
+		} else if len(blocks) > 0 {
+			last = session.ToolRole
+		}
+	})
+	switch {
+	case last == session.User, last == session.ToolRole:
+		return nil
+	case t.step == 0:
+		return &endError{session.Blocked, errors.New("the prompt is empty, and there is nothing to go on with: say something")}
+	}
+	return t.tell(withheld)
 }

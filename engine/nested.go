@@ -163,10 +163,7 @@ func (e *Engine) Complete(ctx context.Context, c Completion) (Answer, error) {
 func (t *turn) collect(ctx context.Context, req provider.Request, into *session.ExtensionAnswered) error {
 	var text strings.Builder
 	defer func() { into.Text = text.String() }()
-	for delta, err := range t.cfg.Provider.Stream(ctx, req) {
-		if err != nil {
-			return err
-		}
+	return t.ask(ctx, req, func(delta provider.Delta) error {
 		text.WriteString(delta.Text)
 		if delta.Usage != nil {
 			into.Usage = *delta.Usage
@@ -174,8 +171,8 @@ func (t *turn) collect(ctx context.Context, req provider.Request, into *session.
 		if delta.Finish != "" {
 			into.FinishReason = delta.Finish
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // limitTokens returns the parameters with a limit on the answer, under the name

@@ -152,7 +152,7 @@ func TestComplete(t *testing.T) {
 			oneModel{usage: &session.Usage{InputTokens: -900}},
 			`{}`,
 			`{"extension":"asking","call_id":"asking/1","model":"scripted","parameters":{"max_tokens":50},"prompt":"polite?","reserved":60}`,
-			`{"extension":"asking","call_id":"asking/1","text":"Yes, certainly.","finish_reason":"stop","usage":{"input_tokens":-900,"output_tokens":0,"cache_read_input_tokens":0,"reasoning_tokens":0},"tokens":60}`, -1800,
+			`{"extension":"asking","call_id":"asking/1","text":"Yes, certainly.","finish_reason":"stop","usage":{"input_tokens":0,"output_tokens":0,"cache_read_input_tokens":0,"reasoning_tokens":0},"tokens":60}`, 0,
 		},
 		{
 			"a failure",

@@ -108,6 +108,8 @@ func (p *recordReader) add(rec session.Record) {
 // writes again.
 func (p *recordReader) said(e session.UserMessage) {
 	switch {
+	case e.Origin == "engine" && e.Content == withheld:
+		p.next.inputs = append(p.next.inputs, e)
 	case e.Origin == "engine":
 		p.turn.lastWord = p.turn.lastWord || e.Content == stepsUsed
 	case e.Origin == "hook" && p.step != nil:

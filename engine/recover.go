@@ -198,16 +198,20 @@ func (t *turn) lastWord(ctx context.Context) error {
 }
 
 // joinParts has later turns see one answer where this one saw parts: the whole,
-// which follows. If governance replaced some of them already, it stays at that.
+// which follows. What governance replaced already stays as it is.
 func (t *turn) joinParts() error {
 	whole := session.ContextReplaced{By: "length"}
-	for _, p := range t.parts {
-		whole.Targets = append(whole.Targets, p.seqs...)
-	}
+	t.cfg.Log.View(func(h *session.History) {
+		for _, p := range t.parts {
+			for _, seq := range p.seqs {
+				if h.Check(session.ContextReplaced{By: whole.By, Targets: []int64{seq}}) == nil {
+					whole.Targets = append(whole.Targets, seq)
+				}
+			}
+		}
+	})
 	t.parts = nil
-	var refused error
-	t.cfg.Log.View(func(h *session.History) { refused = h.Check(whole) })
-	if refused != nil {
+	if len(whole.Targets) == 0 {
 		return nil
 	}
 	return t.record(whole)

@@ -122,11 +122,7 @@ func (t *turn) receive(parent context.Context, req provider.Request) (reply, err
 	defer cancel()
 	var r reply
 	var text, reasoning strings.Builder
-	var err error
-	for delta, failure := range t.cfg.Provider.Stream(ctx, req) {
-		if err = failure; err != nil {
-			break
-		}
+	err := t.ask(ctx, req, func(delta provider.Delta) error {
 		text.WriteString(delta.Text)
 		reasoning.WriteString(delta.Reasoning)
 		if delta.Call != nil {
@@ -141,10 +137,8 @@ func (t *turn) receive(parent context.Context, req provider.Request) (reply, err
 		if delta.Extra != nil {
 			r.Extra = delta.Extra
 		}
-		if err = t.stream(ctx, delta); err != nil {
-			break
-		}
-	}
+		return t.stream(ctx, delta)
+	})
 	t.spend(req.Model, r.Usage)
 	r.Text, r.Reasoning = text.String(), reasoning.String()
 	switch {

@@ -133,10 +133,13 @@ func (s *schedule) begin(ctx context.Context, x *slot, blocked string) {
 		return
 	}
 	s.active++
+	x.result, x.failed = tool.Result{Content: "the tool " + x.call.Name + " ended its goroutine", IsError: true}, true
 	go func() {
+		defer func() { // also where the tool calls runtime.Goexit
+			x.finished = time.Now()
+			s.ended <- x
+		}()
 		x.result, x.failed, x.failure = s.body(inner, x.judged, false)
-		x.finished = time.Now()
-		s.ended <- x
 	}()
 }
 

@@ -116,6 +116,7 @@ func (q *queue) all() iter.Seq[Event] {
 
 // drain waits until the queue is closed.
 func (q *queue) drain() {
+	q.notify() // that it is closed may have been heard already
 	for range q.all() {
 	}
 }

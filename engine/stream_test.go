@@ -94,6 +94,7 @@ func TestRunYieldsWhatHappens(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e, _ := newEngine(t, tt.model, nil)
+			tt.in.Text = "go"
 			if got := strings.Join(follow(t.Context(), e, tt.in), " "); got != tt.want {
 				t.Errorf("Run yields\n%s\nwant\n%s", got, tt.want)
 			}
@@ -119,6 +120,25 @@ func TestRunThatIsLeft(t *testing.T) {
 			t.Errorf("the call's result is %q, want %q", last.Content, want)
 		}
 	})
+}
+
+// A loop that is left at any event, the last too, comes back.
+func TestRunThatIsLeftAnywhere(t *testing.T) {
+	for n := 1; n <= 9; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			e, log := newEngine(t, `{"text":"Done."}`, nil)
+			seen := 0
+			for range e.Run(t.Context(), engine.Input{Text: "go"}) {
+				synctest.Wait() // the turn is as far as it comes without its follower
+				if seen++; seen == n {
+					break
+				}
+			}
+			if log.Turns() != 1 || log.StepOpen() {
+				t.Errorf("left at event %d: the turn is not over", n)
+			}
+		})
+	}
 }
 
 // A slow loop does not hold up the turn, and may ask the engine what it likes.

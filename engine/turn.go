@@ -126,6 +126,9 @@ func (t *turn) startStep(ctx context.Context, inputs int) error {
 		}
 	}
 	t.contexts, t.done = nil, nil
+	if err := t.somebodySpoke(); err != nil {
+		return err
+	}
 	t.step++
 	return t.record(session.StepStarted{Turn: t.number, Step: t.step})
 }

@@ -116,9 +116,13 @@ type count struct {
 	blocks int
 }
 
+// mostTokens is more than any request has: a server's count may be anything, and is
+// added to.
+const mostTokens = 1 << 40
+
 func countOf(h *session.History) count {
 	tokens, blocks := h.Counted()
-	return count{tokens, blocks}
+	return count{min(tokens, mostTokens), blocks}
 }
 
 // ours returns the tokens of the next request as we count them.

@@ -144,13 +144,18 @@ func (c *Chain) answered(l *link, q *question, answer []byte, err error) error {
 
 var errBusy = errors.New("it is busy: this happens in the course of a call of its own")
 
-// ask calls the hook.
-func (l *link) ask(ctx context.Context, q *question) ([]byte, error) {
+// ask calls the hook. One that panics failed.
+func (l *link) ask(ctx context.Context, q *question) (answer []byte, err error) {
 	if l.busy {
 		return nil, errBusy
 	}
 	l.busy = true
-	defer func() { l.busy = false }()
+	defer func() {
+		l.busy = false
+		if p := recover(); p != nil {
+			answer, err = nil, fmt.Errorf("it broke down: %v", p)
+		}
+	}()
 	return l.hook.Call(ctx, q.point, q.raw)
 }
 
