@@ -244,6 +244,9 @@ func (l *loader) add(from, text string, complete func(map[string]any) error) err
 		key := unknown[0]
 		return fmt.Errorf("%s:%d: unknown key %q%s", from, lineOf(text, key), key, didYouMean(key[len(key)-1], knownKeys(key)))
 	}
+	if err := checkTables(from, text, md); err != nil {
+		return err
+	}
 	for _, key := range md.Keys() {
 		if len(key) > 1 && key[0] == "extensions" && !slices.Contains(l.order, key[1]) {
 			l.order = append(l.order, key[1])
@@ -303,10 +306,11 @@ func lineOf(text string, key toml.Key) int {
 	return len(lines)
 }
 
-// knownKeys returns the keys that could stand where key does.
-func knownKeys(key toml.Key) []string {
+// typeAt returns the type of what stands at key; that of anything below what may be
+// anything is an interface.
+func typeAt(key toml.Key) reflect.Type {
 	t := reflect.TypeFor[config]()
-	for _, part := range key[:len(key)-1] {
+	for _, part := range key {
 		switch t.Kind() {
 		case reflect.Struct:
 			for i := range t.NumField() {
@@ -319,6 +323,23 @@ func knownKeys(key toml.Key) []string {
 			t = t.Elem()
 		}
 	}
+	return t
+}
+
+// checkTables refuses what is not a table where one is wanted of keys that are not ours
+// to know: the TOML library passes it over.
+func checkTables(from, text string, md toml.MetaData) error {
+	for _, key := range md.Keys() {
+		if typeAt(key).Kind() == reflect.Map && md.Type(key...) != "Hash" {
+			return fmt.Errorf("%s:%d: %s is a table: write [%s] and what is in it below", from, lineOf(text, key), key, key)
+		}
+	}
+	return nil
+}
+
+// knownKeys returns the keys that could stand where key does.
+func knownKeys(key toml.Key) []string {
+	t := typeAt(key[:len(key)-1])
 	if t.Kind() != reflect.Struct {
 		return nil
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"math"
 	"os"
 	"time"
 
@@ -110,9 +111,15 @@ func (c config) checkLimits() error {
 		return usagef("parallel_calls %d: it must be positive", c.Parallel)
 	case c.Retry.Attempts < 0:
 		return usagef("retry.attempts %d: it must be positive; 1 is no second try", c.Retry.Attempts)
-	case c.Budget.Tokens < 0 || c.Budget.Cost < 0:
+	case c.Budget.Tokens < 0 || !isAmount(c.Budget.Cost):
 		return usagef("budget: it must not be negative; leave it out for none")
-	case c.Budget.Cost > 0:
+	}
+	for model, price := range c.Prices {
+		if !isAmount(price.Input) || !isAmount(price.Cached) || !isAmount(price.Output) {
+			return usagef("prices.%q: a price is a number, and not negative", model)
+		}
+	}
+	if c.Budget.Cost > 0 {
 		for _, model := range append([]string{c.Model}, c.Fallbacks...) {
 			if _, ok := c.Prices[model]; !ok {
 				return usagef("budget.cost: there is no price for the model %q: add [prices.%q] with input and output, for a million tokens each", model, model)
@@ -121,3 +128,6 @@ func (c config) checkLimits() error {
 	}
 	return c.Context.check()
 }
+
+// isAmount reports whether x can be counted up to: neither NaN nor infinity can.
+func isAmount(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
