@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-//go:embed go/agent.go go/guest_other.go go/guest_wasip1.go go/host.go go/register.go go/wharf.go
+//go:embed go/agent.go go/guest_other.go go/guest_wasip1.go go/host.go go/points.go go/register.go go/wharf.go
 var sources embed.FS
 
 // Go returns the sources of the Go SDK, package

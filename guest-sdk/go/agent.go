@@ -152,8 +152,10 @@ func Messages(last int) ([]Message, error) {
 
 // Usage counts tokens.
 type Usage struct {
-	InputTokens  int64 `json:"input_tokens"`
-	OutputTokens int64 `json:"output_tokens"`
+	InputTokens     int64 `json:"input_tokens"`
+	OutputTokens    int64 `json:"output_tokens"`
+	CacheReadTokens int64 `json:"cache_read_input_tokens"` // the part of InputTokens that came out of a cache
+	ReasoningTokens int64 `json:"reasoning_tokens"`        // the part of OutputTokens that was reasoning
 }
 
 // Complete asks the session's model one question. maxTokens is of the answer; 0

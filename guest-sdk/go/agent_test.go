@@ -87,7 +87,7 @@ func TestAgentOperations(t *testing.T) {
 			"llm.complete", &abi.CompleteRequest{}, &abi.CompleteRequest{Prompt: "p", MaxTokens: 7},
 			abi.CompleteResponse{Text: "t", Usage: abi.Usage{InputTokens: 1, OutputTokens: 2}},
 			func() (any, error) { answer, usage, err := Complete("p", 7); return []any{answer, usage}, err },
-			[]any{"t", Usage{1, 2}},
+			[]any{"t", Usage{InputTokens: 1, OutputTokens: 2}},
 		},
 		{
 			"env.get", &abi.EnvRequest{}, &abi.EnvRequest{Name: "LANG"},

@@ -17,40 +17,9 @@ var (
 	declared []string // what the manifest declares; nil if nobody said so
 )
 
-// UserPromptSubmit handles user_prompt_submit: a prompt arrived.
-func UserPromptSubmit(h func(Text) Verdict) { register("user_prompt_submit", judge(h)) }
-
-// BeforeExecuteTool handles before_execute_tool: a call is about to be judged
-// and run.
-func BeforeExecuteTool(h func(ToolCall) Verdict) { register("before_execute_tool", judge(h)) }
-
-// AfterExecuteTool handles after_execute_tool: a call has its result.
-func AfterExecuteTool(h func(ToolCall, ToolResult) Verdict) {
-	type payload struct {
-		ToolCall
-		Result ToolResult `json:"result"`
-	}
-	register("after_execute_tool", judge(func(p payload) Verdict { return h(p.ToolCall, p.Result) }))
-}
-
-// FinalizeContent handles finalize_content: the final text is known, and
-// nobody has seen it yet.
-func FinalizeContent(h func(Text) Verdict) { register("finalize_content", judge(h)) }
-
-// OnFinally handles on_finally: the turn is over.
-func OnFinally(h func(End)) {
-	register("on_finally", judge(func(e End) Verdict { h(e); return Verdict{} }))
-}
-
-// OnStream handles on_stream: a piece of the answer arrived. The text is valid
-// during the call.
-func OnStream(h func(text []byte)) {
-	register("on_stream", func(payload []byte) ([]byte, error) { h(payload); return nil, nil })
-}
-
-// On handles a hook point that has no function of its own here, by its name: the
-// page ABI.md lists all of them, with the keys of their payloads. The payload is a
-// JSON object, but for emit_reasoning plain text.
+// On handles a hook point by its name, such as one of a later release than this SDK.
+// The payload is as the page ABI.md has it: a JSON object, or plain text for
+// on_stream and emit_reasoning. points.go has a function for each point.
 func On(point string, h func(payload []byte) Verdict) {
 	register(point, func(payload []byte) ([]byte, error) { return answerWith(h(payload)) })
 }
@@ -92,6 +61,16 @@ func judge[P any](h func(P) Verdict) func([]byte) ([]byte, error) {
 		}
 		return answerWith(h(p))
 	}
+}
+
+// watch makes a handler of a function that only looks on.
+func watch[P any](h func(P)) func([]byte) ([]byte, error) {
+	return judge(func(p P) Verdict { h(p); return Verdict{} })
+}
+
+// hear makes a handler of a function that is given plain text.
+func hear(h func([]byte)) func([]byte) ([]byte, error) {
+	return func(payload []byte) ([]byte, error) { h(payload); return nil, nil }
 }
 
 // answerWith encodes a verdict; no opinion is no answer.

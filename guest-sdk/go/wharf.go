@@ -61,6 +61,19 @@ type ToolResult struct {
 	Code    string `json:"code"`
 }
 
+// DoneCall is a call with its result.
+type DoneCall struct {
+	ToolCall
+	Result ToolResult `json:"result"`
+}
+
+// Budget is what a turn may use up; 0 is not limited.
+type Budget struct {
+	Tokens int64   `json:"tokens"`
+	Cost   float64 `json:"cost"`
+	TimeMS int64   `json:"time_ms"`
+}
+
 // Text is a text that a handler judges: a prompt, or the final answer.
 type Text struct {
 	At
@@ -114,6 +127,22 @@ func AnswerInPlace(content string) Verdict {
 
 // AddContext tells the model something besides.
 func AddContext(text string) Verdict { return Verdict{Context: text} }
+
+// ReplaceParameters sends a request with other parameters: a value whose JSON is an
+// object.
+func ReplaceParameters(parameters any) Verdict { return replace("parameters", parameters) }
+
+// HideTools leaves tools out of a request.
+func HideTools(names ...string) Verdict { return replace("hide_tools", names) }
+
+// AnswerForModel answers a request in the model's place.
+func AnswerForModel(text string) Verdict { return replace("response", map[string]any{"text": text}) }
+
+// Retry has a request that failed sent again.
+func Retry(reason string) Verdict { return Verdict{Decision: "retry", Reason: reason} }
+
+// GiveUp has a request that failed not sent again.
+func GiveUp(reason string) Verdict { return Verdict{Decision: "fail", Reason: reason} }
 
 // Continue has the model go on with a message where a turn is about to end.
 func Continue(message string) Verdict { return Verdict{Decision: "continue", Message: message} }

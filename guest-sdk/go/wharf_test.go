@@ -5,6 +5,7 @@ package wharf
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -269,5 +270,45 @@ func TestHTTP(t *testing.T) {
 	var failed *Error
 	if _, err := HTTP(HTTPRequest{URL: "https://a.example/"}); !errors.As(err, &failed) || failed.Code != "NOT_GRANTED" {
 		t.Errorf("refused: %v", err)
+	}
+}
+
+// Functions that only look on are shown what there is, and have no opinion.
+func TestWatchers(t *testing.T) {
+	fresh(t)
+	var saw []string
+	see := func(format string, args ...any) { saw = append(saw, fmt.Sprintf(format, args...)) }
+	EmitReasoningEnd(func(p EmitReasoningEndPayload) { see("reasoned %t in turn %d", p.Resuming, p.Turn) })
+	OnStreamEnd(func(p OnStreamEndPayload) { see("streamed %t", p.Resuming) })
+	OnProviderToolEvent(func(p OnProviderToolEventPayload) { see("event %s", p.Event) })
+	AfterIteration(func(p AfterIterationPayload) { see("%s %s", p.Calls[0].Tool, p.Calls[0].Result.Content) })
+	AfterCompact(func(p AfterCompactPayload) { see("in short %s", p.Summary) })
+	Notification(func(p NotificationPayload) { see("%s %s", p.Kind, p.Text) })
+	AfterRun(func(p AfterRunPayload) { see("%s for %d tokens", p.Text, p.Usage.OutputTokens) })
+	OnError(func(p OnErrorPayload) { see("broken: %s", p.Error) })
+	OnFinally(func(e End) { see("%s %s", e.Reason, e.Text) })
+	SessionEnd(func(p SessionEndPayload) { see("left: %s", p.Reason) })
+	for _, call := range []struct{ point, payload string }{
+		{"emit_reasoning_end", `{"turn":3,"resuming":true}`},
+		{"on_stream_end", `{"resuming":false}`},
+		{"on_provider_tool_event", `{"event":{"type":"search"}}`},
+		{"after_iteration", `{"calls":[{"tool":"exec","result":{"content":"ok"}}]}`},
+		{"after_compact", `{"summary":"all is well"}`},
+		{"notification", `{"kind":"retry","text":"busy"}`},
+		{"after_run", `{"text":"done","usage":{"output_tokens":7}}`},
+		{"on_error", `{"error":"it broke"}`},
+		{"on_finally", `{"reason":"completed","text":"done"}`},
+		{"session_end", `{"reason":"exit"}`},
+	} {
+		if answer := handle(call.point, []byte(call.payload)); len(answer) != 0 {
+			t.Errorf("%s answers %s", call.point, answer)
+		}
+	}
+	want := []string{
+		"reasoned true in turn 3", "streamed false", `event {"type":"search"}`, "exec ok", "in short all is well", "retry busy",
+		"done for 7 tokens", "broken: it broke", "completed done", "left: exit",
+	}
+	if got := strings.Join(saw, "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("saw\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 	}
 }

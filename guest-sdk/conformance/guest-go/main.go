@@ -24,10 +24,22 @@ func init() {
 	wharf.FinalizeContent(func(p wharf.Text) wharf.Verdict { return obey(p.SessionID, p) })
 	wharf.OnFinally(func(e wharf.End) { obey(e.SessionID, e) })
 	wharf.OnStream(func(text []byte) { obey(string(text), nil) })
+	wharf.SessionStart(func(p wharf.SessionStartPayload) wharf.Verdict { return obey(p.SessionID, p) })
+	wharf.BeforeRun(func(p wharf.Text) wharf.Verdict { return obey(p.SessionID, p) })
+	wharf.BeforeIteration(func(p wharf.BeforeIterationPayload) wharf.Verdict { return obey(p.SessionID, p) })
+	wharf.BeforeRequest(func(p wharf.BeforeRequestPayload) wharf.Verdict { return obey(p.SessionID, p) })
+	wharf.OnRequestError(func(p wharf.OnRequestErrorPayload) wharf.Verdict { return obey(p.SessionID, p) })
+	wharf.BeforeExecuteTools(func(p wharf.BeforeExecuteToolsPayload) wharf.Verdict { return obey(p.SessionID, p) })
+	wharf.PermissionRequest(func(p wharf.PermissionRequestPayload) wharf.Verdict { return obey(p.SessionID, p) })
+	wharf.OnExecuteToolError(func(p wharf.OnExecuteToolErrorPayload) wharf.Verdict { return obey(p.SessionID, p) })
+	wharf.SubagentStart(func(p wharf.SubagentStartPayload) wharf.Verdict { return obey(p.SessionID, p) })
+	wharf.SubagentStop(func(p wharf.SubagentStopPayload) wharf.Verdict { return obey(p.SessionID, p) })
+	wharf.BeforeCompact(func(p wharf.BeforeCompactPayload) wharf.Verdict { return obey(p.SessionID, p) })
+	wharf.TurnStopping(func(p wharf.Text) wharf.Verdict { return obey(p.SessionID, p) })
+	// The functions of these points take no answer, and the vectors try what one does.
 	for _, point := range []string{
-		"session_start", "before_run", "before_iteration", "before_request", "on_request_error", "emit_reasoning_end", "on_stream_end",
-		"on_provider_tool_event", "before_execute_tools", "permission_request", "on_execute_tool_error", "after_iteration", "subagent_start",
-		"subagent_stop", "before_compact", "after_compact", "notification", "turn_stopping", "after_run", "on_error", "session_end",
+		"emit_reasoning_end", "on_stream_end", "on_provider_tool_event", "after_iteration", "after_compact", "notification",
+		"after_run", "on_error", "session_end",
 	} {
 		wharf.On(point, func(payload []byte) wharf.Verdict {
 			var at wharf.At
@@ -37,7 +49,7 @@ func init() {
 			return obey(at.SessionID, json.RawMessage(payload))
 		})
 	}
-	wharf.On("emit_reasoning", func(text []byte) wharf.Verdict { return obey(string(text), nil) })
+	wharf.EmitReasoning(func(text []byte) { obey(string(text), nil) })
 	wharf.Tool("do", func(args struct{ Do string }) (wharf.Result, error) { return work(args.Do) })
 }
 

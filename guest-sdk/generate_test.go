@@ -1,0 +1,80 @@
+package guestsdk_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/wharf-agent/wharf/engine/hook"
+)
+
+//go:generate go test -run ^TestGenerated$ -update
+
+var update = flag.Bool("update", false, "write what is generated from the table of hook points")
+
+// generated are the files that come from the table of hook points.
+var generated = map[string]func() ([]byte, error){
+	"go/points.go": goPoints,
+	"go/README.md": goReadme,
+}
+
+// TestGenerated compares the generated files with what the table says now.
+func TestGenerated(t *testing.T) {
+	for path, generate := range generated {
+		want, err := generate()
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if *update {
+			if err := os.WriteFile(path, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what the table of hook points says (%v): run go generate ./guest-sdk", path, err)
+		}
+	}
+}
+
+// section puts lines in the place of those between two marks of a page.
+func section(path string, lines []string) ([]byte, error) {
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	const begin, end = "<!-- generated: hook points -->\n", "<!-- end -->\n"
+	before, rest, ok := strings.Cut(string(page), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		return nil, fmt.Errorf("%s has no marks for what is generated", path)
+	}
+	return []byte(before + begin + strings.Join(lines, "\n") + "\n" + end + after), nil
+}
+
+// camel returns a name such as before_run as BeforeRun.
+func camel(name string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(name, "_") {
+		switch word {
+		case "id", "ms":
+			b.WriteString(strings.ToUpper(word))
+		default:
+			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
+	}
+	return b.String()
+}
+
+// has reports whether a payload has all of these keys.
+func has(info hook.Info, names ...string) bool {
+	for _, name := range names {
+		if !info.Has(name) {
+			return false
+		}
+	}
+	return true
+}
