@@ -56,6 +56,8 @@ type History struct {
 	moved   map[int64]int64    // the place of the block of what does not stand where its number says
 	counted counted
 	size    int64 // see Size
+	weight  int   // see Weigh: of all blocks that were weighed
+	weighed int   // the blocks before this one all were
 	flat    flat
 }
 
@@ -260,7 +262,9 @@ func (h *History) touch(i int) *Block {
 	if i < h.counted.blocks {
 		h.counted = counted{}
 	}
+	h.weight -= h.blocks[i].weight
 	h.blocks[i].weight = 0
+	h.weighed = min(h.weighed, i)
 	return &h.blocks[i]
 }
 
@@ -295,8 +299,14 @@ func (h *History) Counted() (tokens int64, blocks int) { return h.counted.tokens
 
 // Weigh returns what weigh says of the blocks from the given one on together.
 // It asks once for each block, until the block changes: weigh must be the same
-// for a history's whole life, and positive.
+// for a history's whole life, and positive. All blocks together cost what is new.
 func (h *History) Weigh(from int, weigh func(Block) int) int {
+	if from == 0 {
+		for ; h.weighed < len(h.blocks); h.weighed++ {
+			h.WeighBlock(h.weighed, weigh)
+		}
+		return h.weight
+	}
 	sum := 0
 	for i := from; i < len(h.blocks); i++ {
 		sum += h.WeighBlock(i, weigh)
@@ -309,6 +319,7 @@ func (h *History) WeighBlock(i int, weigh func(Block) int) int {
 	b := &h.blocks[i]
 	if b.weight == 0 {
 		b.weight = weigh(*b)
+		h.weight += b.weight
 	}
 	return b.weight
 }

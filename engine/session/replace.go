@@ -138,6 +138,7 @@ func (h *History) replaceBlocks(seq int64, removed []int, e ContextReplaced) {
 		}
 		removed = removed[1:]
 		h.size -= b.Size()
+		h.weight -= b.weight
 		delete(h.moved, b.Seq)
 		for _, r := range b.Results {
 			delete(h.moved, r.Seq)
