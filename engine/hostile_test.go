@@ -293,3 +293,32 @@ func TestConfigThatMakesNoSense(t *testing.T) {
 		}
 	}
 }
+
+// The same call is the same, however it is written.
+func TestRepeatsInOtherWords(t *testing.T) {
+	const text = `{"text":"aß","n":1000,"list":[-0.5,{"x":0}]}`
+	ways := []string{
+		text, `{ "list" : [ -0.50, {"x":-0} ], "n":1000.0, "text":"aß" }`, `{"n":1e3,"text":"\u0061\u00df","list":[-5e-1,{"x":0e9}]}`,
+		`{"n":7,"text":"aß","list":[-0.05e1,{"x":0.0}],"n":10E2}`, `{"text":"aß","n":1000e0,"list":[-50e-2,{"x":0}]}`,
+	}
+	others := []string{
+		text, `{"text":"aß","n":1001,"list":[-0.5,{"x":0}]}`, `{"text":"aß","n":1000,"list":[0.5,{"x":0}]}`, `{"text":"aß","n":"1000","list":[-0.5,{"x":0}]}`,
+		`{"text":"aß","n":10000,"list":[-0.5,{"x":0}]}`, `{"text":"aß","n":12345678901234567890,"list":[]}`, `{"text":"aß","n":12345678901234567891,"list":[]}`,
+	}
+	for name, calls := range map[string][]string{"ways": ways, "others": others} {
+		var made []provider.Delta
+		for _, arguments := range calls {
+			made = append(made, provider.Delta{Call: &session.Call{Name: "echo", Arguments: arguments}})
+		}
+		e, log := newUncheckedEngine(t, `{"text":"unused"}`, func(c *engine.Config) {
+			c.Provider = &model{says(made...), says(provider.Delta{Text: "Done."})}
+		})
+		if r := e.Turn(t.Context(), engine.Input{Text: "go"}); r.Reason != session.Completed {
+			t.Fatalf("Turn = %s %v", r.Reason, r.Err)
+		}
+		last := log.Messages()[1+len(calls)].Content
+		if refused := strings.HasPrefix(last, "refused: this is call number 5 in a row"); refused != (name == "ways") {
+			t.Errorf("%s: the last result is %q", name, last)
+		}
+	}
+}

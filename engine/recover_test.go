@@ -201,3 +201,28 @@ func TestPartsAddUp(t *testing.T) {
 		}
 	})
 }
+
+// Where a summary took the first part of an answer, later turns see no part twice.
+func TestPartsOfWhichOneIsGone(t *testing.T) {
+	long := func(word string) string { return strings.Repeat(word+" ", 150) }
+	replies := model{
+		says(provider.Delta{Text: long("one")}, provider.Delta{Finish: "length"}),
+		says(provider.Delta{Text: long("two")}, provider.Delta{Finish: "length", Usage: &session.Usage{InputTokens: 900}}),
+		says(provider.Delta{Text: "A summary."}),
+		says(provider.Delta{Text: "three"}),
+	}
+	e, log := newEngine(t, `{"text":"unused"}`, func(c *engine.Config) {
+		c.Provider, c.Context.Window, c.Context.BlockLimit = &replies, 1_000, 1_000
+	})
+	r := e.Turn(t.Context(), engine.Input{Text: "go"})
+	if want := long("one") + long("two") + "three"; r.Reason != session.Completed || r.Text != want {
+		t.Fatalf("Turn = %s %q %v", r.Reason, r.Text, r.Err)
+	}
+	var shown []string
+	for _, m := range log.Messages() {
+		shown = append(shown, m.Content)
+	}
+	if all := strings.Join(shown, "\n"); !strings.Contains(all, "A summary.") || strings.Count(all, "two") != 150 || strings.Count(all, "Go on exactly where it ended") > 0 {
+		t.Errorf("later turns see\n%s", all)
+	}
+}

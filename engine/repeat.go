@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/engine/tool"
@@ -47,20 +49,62 @@ func (r *repeats) count(call session.Call) int {
 	return r.times
 }
 
-// canonical returns arguments in one form, whatever the order of their keys and
-// the space between them.
+// canonical returns arguments in one form, whatever the order of their keys, the
+// space between them and the way in which their text and numbers are written.
 func canonical(arguments string) string {
+	if blank(arguments) {
+		return "{}" // as which they are run
+	}
 	var value any
 	dec := json.NewDecoder(bytes.NewReader([]byte(arguments)))
 	dec.UseNumber()
 	if dec.Decode(&value) != nil || dec.More() {
 		return arguments
 	}
-	text, err := json.Marshal(value)
+	text, err := json.Marshal(plainNumbers(value))
 	if err != nil {
 		return arguments
 	}
 	return string(text)
+}
+
+// plainNumbers writes each number in a JSON value in one way.
+func plainNumbers(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		return plainNumber(string(v))
+	case []any:
+		for i := range v {
+			v[i] = plainNumbers(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = plainNumbers(v[key])
+		}
+	}
+	return value
+}
+
+// plainNumber writes a number as its digits and how many places they are moved, which
+// is the same for 10, 1e1 and 10.0, and costs no more than the text, however large it is.
+func plainNumber(text string) json.Number {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	moved, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	if err != nil {
+		return json.Number(text)
+	}
+	unsigned, negative := strings.CutPrefix(mantissa, "-")
+	whole, fraction, _ := strings.Cut(unsigned, ".")
+	all := strings.TrimLeft(whole+fraction, "0")
+	digits := strings.TrimRight(all, "0")
+	if digits == "" {
+		return "0"
+	}
+	moved += len(all) - len(digits) - len(fraction)
+	if negative {
+		digits = "-" + digits
+	}
+	return json.Number(digits + "e" + strconv.Itoa(moved))
 }
 
 // repeated returns the refusal of a call that was made too often in a row. One
