@@ -38,6 +38,9 @@ func problems(api string, body []byte) []string {
 			s.say("no max_tokens")
 		}
 		s.turns(r.Messages)
+		if len(s.calls) > 0 && len(r.Tools) == 0 {
+			s.say("the history has calls, and no tools are defined")
+		}
 		if n := strings.Count(string(body), `"cache_control"`); n > 4 {
 			s.say("%d cache marks; want at most 4", n)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
@@ -46,6 +47,8 @@ func encode(req provider.Request) (anthropic.MessageNewParams, error) {
 	if n := len(params.Tools); n > 0 {
 		params.Tools[n-1].OfTool.CacheControl = anthropic.NewCacheControlEphemeralParam()
 		params.ToolChoice = toolChoice(req.Options)
+	} else if params.Tools = calledTools(req.Messages); params.Tools != nil {
+		params.ToolChoice = toolChoice(session.Options{ToolChoice: "none"})
 	}
 	if params.Messages, err = encodeMessages(req); err != nil {
 		return params, err
@@ -94,6 +97,25 @@ func toolChoice(o session.Options) anthropic.ToolChoiceUnionParam {
 	return anthropic.ToolChoiceUnionParam{OfTool: &anthropic.ToolChoiceToolParam{Name: o.ToolChoice, DisableParallelToolUse: single}}
 }
 
+// calledTools returns the tools that the history has calls of, as bare as can be: the
+// API refuses such a history where no tools are defined, so a request that is to
+// have none forbids their use instead.
+func calledTools(messages []session.Message) (tools []anthropic.ToolUnionParam) {
+	seen := map[string]bool{}
+	for _, m := range messages {
+		for _, c := range m.Calls {
+			name := wire.SendableName(c.Name)
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			bare := &anthropic.ToolParam{Name: name, InputSchema: param.Override[anthropic.ToolInputSchemaParam](json.RawMessage(`{"type":"object"}`))}
+			tools = append(tools, anthropic.ToolUnionParam{OfTool: bare})
+		}
+	}
+	return tools
+}
+
 func encodeTool(t session.Tool) (*anthropic.ToolParam, error) {
 	tool := &anthropic.ToolParam{Name: t.Name}
 	if t.Description != "" {
@@ -135,7 +157,7 @@ func encodeMessage(model string, m session.Message) (anthropic.MessageParamRole,
 	switch m.Role {
 	case session.User:
 		var blocks []anthropic.ContentBlockParamUnion
-		if m.Content != "" {
+		if strings.TrimSpace(m.Content) != "" { // the API refuses a blank text
 			blocks = append(blocks, anthropic.NewTextBlock(m.Content))
 		}
 		for _, image := range m.Images {
@@ -156,6 +178,9 @@ func encodeResult(m session.Message) *anthropic.ToolResultBlockParam {
 		result.IsError = param.NewOpt(true)
 	}
 	content := m.Content
+	if strings.TrimSpace(content) == "" {
+		content = ""
+	}
 	if content == "" && len(m.Images) == 0 {
 		content = "(no output)"
 	}
