@@ -37,7 +37,10 @@ func sessionExport(_ context.Context, io stdio, args []string) error {
 		_, err = io.out.Write(content.Bytes())
 		return err
 	}
-	return writeWhole(*output, content.Bytes())
+	if err := keepOut(*output); err != nil {
+		return err
+	}
+	return writeOutput(*output, content.Bytes())
 }
 
 // exporters write a session, by the format's name.
@@ -62,6 +65,55 @@ func exportWith(write func(io.Writer, []session.Record) error) func(io.Writer, *
 			return err
 		}
 		return write(w, records)
+	}
+}
+
+// writeOutput writes the file of -o, which is there whole or not at all. A link is
+// followed; what is no file, such as a device, is written to and stays what it is.
+func writeOutput(path string, content []byte) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return writeWhole(path, content)
+	case err != nil:
+		return err
+	case info.IsDir():
+		return usagef("session export: -o %q: it is a folder: name a file", path)
+	case !info.Mode().IsRegular():
+		return os.WriteFile(path, content, 0)
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	return writeWhole(target, content)
+}
+
+// keepOut refuses a file among the sessions: it might be one of their logs.
+func keepOut(path string) error {
+	f, err := findFolders()
+	if err != nil {
+		return err
+	}
+	store, err := filepath.EvalSymlinks(f.sessions())
+	if err != nil {
+		return err
+	}
+	for dir := path; ; dir = filepath.Dir(dir) {
+		target, err := filepath.EvalSymlinks(dir)
+		if errors.Is(err, os.ErrNotExist) && dir != filepath.Dir(dir) {
+			continue // it is about to be made
+		}
+		if err != nil {
+			return err
+		}
+		if target, err = filepath.Abs(target); err != nil {
+			return err
+		}
+		if within, err := filepath.Rel(store, target); err == nil && filepath.IsLocal(within) {
+			return usagef("session export: -o %q: that is where sessions are kept: name a file elsewhere", path)
+		}
+		return nil
 	}
 }
 

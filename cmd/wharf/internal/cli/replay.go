@@ -32,7 +32,7 @@ func sessionReplay(ctx context.Context, io stdio, args []string) (err error) {
 		return fmt.Errorf("replay session %s: %w", id, err)
 	}
 	for _, cut := range report.Cut {
-		fmt.Fprintf(io.out, "replayed up to its end from outside: %s\n", cut)
+		fmt.Fprintf(io.out, "replayed up to its end from outside: %s\n", printable(cut))
 	}
 	if torn > 0 {
 		fmt.Fprintf(io.out, "the last line is torn (%d bytes), and left out\n", torn)

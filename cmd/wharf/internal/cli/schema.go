@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 
 	"github.com/wharf-agent/wharf/engine/tool"
@@ -16,12 +17,17 @@ func readSchema(path string) (json.RawMessage, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, usagef("--output-schema: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxSchema+1))
 	if err != nil {
 		return nil, usagef("--output-schema: %w", err)
 	}
 	if len(text) > maxSchema {
-		return nil, usagef("--output-schema %q: it has %d bytes, and %d is the most", path, len(text), maxSchema)
+		return nil, usagef("--output-schema %q: it is longer than %d bytes, which are the most", path, maxSchema)
 	}
 	if _, err := tool.CompileSchema(text); err != nil {
 		return nil, usagef("--output-schema %q: %w", path, err)

@@ -98,20 +98,22 @@ func sessionList(_ context.Context, io stdio, args []string) error {
 			reason = "open"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\n", s.ID, s.Started.Local().Format("2006-01-02 15:04"),
-			s.Turns, reason, oneLine(s.Cwd, 200), oneLine(s.Title, 50)+relation(s.Parent, s.ForkedFrom, 0))
+			s.Turns, oneLine(string(reason), 50), oneLine(s.Cwd, 200), oneLine(s.Title, 50)+relation(s.Parent, s.ForkedFrom, 0))
 	}
 	return w.Flush()
 }
 
-// relation says which session another one comes from.
+// relation says which session another one comes from. The names are what a log
+// has, which may be anything.
 func relation(parent, forkedFrom session.ID, at int) string {
+	from := oneLine(string(cmp.Or(parent, forkedFrom)), 64)
 	switch {
 	case parent != "":
-		return fmt.Sprintf(" (subagent of %s)", parent)
+		return fmt.Sprintf(" (subagent of %s)", from)
 	case forkedFrom != "" && at > 0:
-		return fmt.Sprintf(" (fork of %s after turn %d)", forkedFrom, at)
+		return fmt.Sprintf(" (fork of %s after turn %d)", from, at)
 	case forkedFrom != "":
-		return fmt.Sprintf(" (fork of %s)", forkedFrom)
+		return fmt.Sprintf(" (fork of %s)", from)
 	}
 	return ""
 }
