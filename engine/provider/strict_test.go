@@ -3,6 +3,7 @@ package provider_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -21,7 +22,9 @@ func problems(api string, body []byte) []string {
 	if err := json.Unmarshal(body, &r); err != nil {
 		return []string{err.Error()}
 	}
-	s := strict{calls: map[string]bool{}}
+	s := strict{calls: map[string]bool{}, ids: map[string]string{
+		"chat": `^[!-~]{1,128}$`, "responses": `^[a-zA-Z0-9_-]{1,64}$`, "anthropic": `^[a-zA-Z0-9_-]+$`,
+	}[api]}
 	if r.Model == "" || !r.Stream {
 		s.say("no model, or no stream")
 	}
@@ -55,6 +58,7 @@ func problems(api string, body []byte) []string {
 
 type strict struct {
 	calls map[string]bool // by id: it still wants an answer
+	ids   string          // a pattern of what an id may be
 	found []string
 }
 
@@ -66,6 +70,9 @@ func (s *strict) call(id any, name any, arguments any) {
 	text, _ := id.(string)
 	if _, twice := s.calls[text]; text == "" || twice {
 		s.say("the call id %q is empty or not unique", text)
+	}
+	if !regexp.MustCompile(s.ids).MatchString(text) {
+		s.say("the call id %q does not match %s", text, s.ids)
 	}
 	s.calls[text] = true
 	if n, _ := name.(string); n == "" || strings.ContainsAny(n, " \x1b.") {

@@ -26,7 +26,7 @@ type assembler struct {
 
 // block is a part of a reply, of which more may come until it is stopped.
 type block struct {
-	index   int64
+	index   wire.Count
 	kind    string
 	raw     map[string]json.RawMessage // as it began
 	stopped bool
@@ -42,7 +42,7 @@ type block struct {
 // event is one event of a stream, or a whole answer.
 type event struct {
 	Type    wire.Text                  `json:"type"`
-	Index   int64                      `json:"index"`
+	Index   wire.Count                 `json:"index"`
 	Message *message                   `json:"message"`
 	Block   map[string]json.RawMessage `json:"content_block"`
 	Delta   struct {
@@ -66,12 +66,12 @@ type message struct {
 
 // usage counts tokens. What a server leaves out stays as it was reported before.
 type usage struct {
-	Input   int64 `json:"input_tokens"` // besides what the cache has a part in
-	Read    int64 `json:"cache_read_input_tokens"`
-	Created int64 `json:"cache_creation_input_tokens"`
-	Output  int64 `json:"output_tokens"`
+	Input   wire.Count `json:"input_tokens"` // besides what the cache has a part in
+	Read    wire.Count `json:"cache_read_input_tokens"`
+	Created wire.Count `json:"cache_creation_input_tokens"`
+	Output  wire.Count `json:"output_tokens"`
 	Details struct {
-		Thinking int64 `json:"thinking_tokens"`
+		Thinking wire.Count `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
 }
 
@@ -86,8 +86,8 @@ func (u usage) delta() []provider.Delta {
 		return nil
 	}
 	return []provider.Delta{{Usage: &session.Usage{
-		InputTokens: u.Input + u.Read + u.Created, OutputTokens: u.Output,
-		CacheReadTokens: u.Read, ReasoningTokens: u.Details.Thinking,
+		InputTokens: int64(u.Input + u.Read + u.Created), OutputTokens: int64(u.Output),
+		CacheReadTokens: int64(u.Read), ReasoningTokens: int64(u.Details.Thinking),
 	}}}
 }
 
@@ -136,7 +136,7 @@ func (a *assembler) Take(p *wire.Progress, name string, payload []byte) ([]provi
 func (a *assembler) whole(p *wire.Progress, e event) ([]provider.Delta, error) {
 	var out []provider.Delta
 	for i, content := range e.Content {
-		deltas, err := a.start(int64(i), content, nil)
+		deltas, err := a.start(wire.Count(i), content, nil)
 		out = append(out, deltas...)
 		if err != nil {
 			return out, err
@@ -149,7 +149,7 @@ func (a *assembler) whole(p *wire.Progress, e event) ([]provider.Delta, error) {
 	return append(out, a.usage.delta()...), nil
 }
 
-func (a *assembler) find(index int64) *block {
+func (a *assembler) find(index wire.Count) *block {
 	for _, b := range slices.Backward(a.blocks) {
 		if b.index == index && !b.stopped {
 			return b
@@ -159,7 +159,7 @@ func (a *assembler) find(index int64) *block {
 }
 
 // start opens a block, with what is in it already.
-func (a *assembler) start(index int64, raw map[string]json.RawMessage, payload []byte) ([]provider.Delta, error) {
+func (a *assembler) start(index wire.Count, raw map[string]json.RawMessage, payload []byte) ([]provider.Delta, error) {
 	if len(a.blocks) == maxBlocks {
 		return nil, wire.Malformed(fmt.Sprintf("the reply has more than %d parts", maxBlocks), "try again")
 	}

@@ -17,6 +17,9 @@ import (
 // api is the name under which a message's Extra holds what belongs to this API.
 const api = "anthropic"
 
+// longestID is how long the id of a call may be. The API names no limit.
+const longestID = 64
+
 // encode turns req into the body of a request. Equal requests give equal bytes.
 func encode(req provider.Request) (anthropic.MessageNewParams, error) {
 	params := anthropic.MessageNewParams{Model: req.Model, MaxTokens: DefaultMaxTokens}
@@ -173,7 +176,7 @@ func encodeMessage(model string, m session.Message) (anthropic.MessageParamRole,
 }
 
 func encodeResult(m session.Message) *anthropic.ToolResultBlockParam {
-	result := &anthropic.ToolResultBlockParam{ToolUseID: string(m.CallID)}
+	result := &anthropic.ToolResultBlockParam{ToolUseID: wire.SendableID(m.CallID, longestID)}
 	if m.IsError {
 		result.IsError = param.NewOpt(true)
 	}
@@ -205,7 +208,7 @@ func encodeAssistant(model string, m session.Message) []anthropic.ContentBlockPa
 			blocks = append(blocks, param.Override[anthropic.ContentBlockParamUnion](p.Item))
 		case p.Call != nil:
 			input := json.RawMessage(wire.SendableArguments(p.Call.Arguments))
-			blocks = append(blocks, anthropic.NewToolUseBlock(string(p.Call.ID), input, wire.SendableName(p.Call.Name)))
+			blocks = append(blocks, anthropic.NewToolUseBlock(wire.SendableID(p.Call.ID, longestID), input, wire.SendableName(p.Call.Name)))
 		default:
 			blocks = append(blocks, anthropic.NewTextBlock(p.Text))
 		}

@@ -24,7 +24,7 @@ type assembler struct {
 	thoughts  string      // which of the reasoning fields this server uses
 	details   []reasoning // OpenRouter's
 	calls     []*openCall
-	byIndex   map[count]*openCall
+	byIndex   map[wire.Count]*openCall
 	byID      map[string]*openCall
 	finish    string
 }
@@ -33,7 +33,7 @@ type assembler struct {
 type openCall struct {
 	id, name string
 	indexed  bool
-	args     []byte
+	args     wire.Object
 	extra    map[string]json.RawMessage
 }
 
@@ -137,7 +137,7 @@ func (a *assembler) piece(d callDelta, whole bool) error {
 	}
 	call.take(d)
 	if a.byIndex == nil {
-		a.byIndex, a.byID = map[count]*openCall{}, map[string]*openCall{}
+		a.byIndex, a.byID = map[wire.Count]*openCall{}, map[string]*openCall{}
 	}
 	if d.Index != nil {
 		call.indexed = true
@@ -197,15 +197,15 @@ func (a *assembler) unindexed(d callDelta) *openCall {
 // has a name, and c has got another one, or another id, or all of its arguments.
 func (c *openCall) ended(d callDelta) bool {
 	if d.Name == "" || c.name == "" {
-		return d.Name == "" && d.ID != "" && c.id != "" && d.ID != c.id && wire.IsObject(c.args) && len(d.Args) > 0
+		return d.Name == "" && d.ID != "" && c.id != "" && d.ID != c.id && c.args.Whole() && len(d.Args) > 0
 	}
 	switch {
 	case d.Name != c.name:
 		return true
 	case d.ID != "" && c.id != "" && d.ID != c.id:
-		return len(c.args) == 0 || wire.IsObject(c.args)
+		return len(c.args.Text) == 0 || c.args.Whole()
 	default:
-		return wire.IsObject(c.args) && len(d.Args) > 0
+		return c.args.Whole() && len(d.Args) > 0
 	}
 }
 
@@ -216,7 +216,7 @@ func (c *openCall) take(d callDelta) {
 	if c.name == "" {
 		c.name = d.Name
 	}
-	c.args = append(c.args, d.Args...)
+	c.args.Add(d.Args)
 	if len(d.Extra) > 0 {
 		if c.extra == nil {
 			c.extra = map[string]json.RawMessage{}
@@ -281,7 +281,7 @@ func (c *openCall) close() []session.Call {
 		extra = bytes.ToValidUTF8(extra, []byte("\ufffd"))
 	}
 	calls := []session.Call{}
-	for i, args := range objects(c.args) {
+	for i, args := range objects(c.args.Text) {
 		call := session.Call{Name: c.name, Arguments: wire.Repair(args)}
 		if i == 0 {
 			call.ID, call.Extra = session.CallID(c.id), extra

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"math"
-	"strconv"
 	"strings"
 
 	"github.com/wharf-agent/wharf/engine/provider/internal/wire"
@@ -25,10 +23,10 @@ type chunk struct {
 }
 
 type choice struct {
-	Index   count     `json:"index"`
-	Delta   *delta    `json:"delta"`
-	Message *delta    `json:"message"`
-	Finish  wire.Text `json:"finish_reason"`
+	Index   wire.Count `json:"index"`
+	Delta   *delta     `json:"delta"`
+	Message *delta     `json:"message"`
+	Finish  wire.Text  `json:"finish_reason"`
 }
 
 type delta struct {
@@ -43,7 +41,7 @@ type delta struct {
 
 // callDelta is a piece of a call. Which call it belongs to is often unsaid.
 type callDelta struct {
-	Index *count
+	Index *wire.Count
 	ID    string
 	Name  string
 	Args  []byte
@@ -58,8 +56,8 @@ func (d *callDelta) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	var known struct {
-		Index    *count    `json:"index"`
-		ID       wire.Text `json:"id"`
+		Index    *wire.Count `json:"index"`
+		ID       wire.Text   `json:"id"`
 		Function struct {
 			Name wire.Text      `json:"name"`
 			Args wire.Arguments `json:"arguments"`
@@ -81,30 +79,16 @@ func (d *callDelta) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// count is a number that a server may also write as a string or a fraction; what
-// cannot be one reads as 0.
-type count int64
-
-// UnmarshalJSON never fails.
-func (c *count) UnmarshalJSON(raw []byte) error {
-	*c = 0
-	n, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
-	if err == nil && n > 0 && n < math.MaxInt64 {
-		*c = count(n)
-	}
-	return nil
-}
-
 // usage has the fields of several servers.
 type usage struct {
-	Prompt        count `json:"prompt_tokens"`
-	Completion    count `json:"completion_tokens"`
-	CacheHit      count `json:"prompt_cache_hit_tokens"`
+	Prompt        wire.Count `json:"prompt_tokens"`
+	Completion    wire.Count `json:"completion_tokens"`
+	CacheHit      wire.Count `json:"prompt_cache_hit_tokens"`
 	PromptDetails struct {
-		Cached count `json:"cached_tokens"`
+		Cached wire.Count `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
 	CompletionDetails struct {
-		Reasoning count `json:"reasoning_tokens"`
+		Reasoning wire.Count `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 }
 

@@ -17,6 +17,7 @@ import (
 type conversation struct {
 	Compat
 	model   string
+	own     bool // the server is OpenAI's own
 	all     []openai.ChatCompletionMessageParamUnion
 	system  string          // that waits for the first message of the user
 	images  []session.Image // of results, that wait for a message which may show them
@@ -94,6 +95,19 @@ func userMessage(text string, images []session.Image) openai.ChatCompletionMessa
 	return openai.UserMessage(parts)
 }
 
+// id returns the id of a call as the server takes it. OpenAI's own refuses long ones;
+// others may want to have back what they gave, whatever its form.
+func (c *conversation) id(id session.CallID) string {
+	odd := func(r rune) bool { return r <= ' ' || r > '~' }
+	switch {
+	case c.own:
+		return wire.SendableID(id, 40)
+	case len(id) > 128 || strings.ContainsFunc(string(id), odd):
+		return wire.SendableID(id, 128)
+	}
+	return string(id)
+}
+
 // result shows the result of a call. Its images wait: a tool message takes text
 // alone.
 func (c *conversation) result(m session.Message) {
@@ -103,10 +117,10 @@ func (c *conversation) result(m session.Message) {
 	}
 	c.images = append(c.images, m.Images...)
 	if c.ToolRole == "user" {
-		c.results = append(c.results, fmt.Sprintf("Result of the call %s:\n%s", m.CallID, content))
+		c.results = append(c.results, fmt.Sprintf("Result of the call %s:\n%s", c.id(m.CallID), content))
 		return
 	}
-	c.put(openai.ToolMessage(content, string(m.CallID)), session.ToolRole)
+	c.put(openai.ToolMessage(content, c.id(m.CallID)), session.ToolRole)
 }
 
 func (c *conversation) assistant(m session.Message) error {
@@ -114,7 +128,7 @@ func (c *conversation) assistant(m session.Message) error {
 		return nil
 	}
 	if c.ToolRole == "user" {
-		c.put(openai.AssistantMessage(spelled(m)), session.Assistant)
+		c.put(openai.AssistantMessage(c.spelled(m)), session.Assistant)
 		return nil
 	}
 	var message openai.ChatCompletionAssistantMessageParam
@@ -125,7 +139,7 @@ func (c *conversation) assistant(m session.Message) error {
 		extra["content"] = nil // some servers miss it, none minds the null
 	}
 	for _, call := range m.Calls {
-		sent, err := encodeCall(call)
+		sent, err := encodeCall(c.id(call.ID), call)
 		if err != nil {
 			return err
 		}
@@ -137,13 +151,13 @@ func (c *conversation) assistant(m session.Message) error {
 }
 
 // spelled returns a message with its calls as text.
-func spelled(m session.Message) string {
+func (c *conversation) spelled(m session.Message) string {
 	var lines []string
 	if m.Content != "" {
 		lines = append(lines, m.Content)
 	}
 	for _, call := range m.Calls {
-		lines = append(lines, fmt.Sprintf("I call %s as %s with %s.", call.Name, call.ID, wire.SendableArguments(call.Arguments)))
+		lines = append(lines, fmt.Sprintf("I call %s as %s with %s.", call.Name, c.id(call.ID), wire.SendableArguments(call.Arguments)))
 	}
 	return strings.Join(lines, "\n")
 }

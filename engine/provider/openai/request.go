@@ -27,7 +27,7 @@ func (c Compat) encode(req provider.Request, own bool) (openai.ChatCompletionNew
 	if _, set := fields["prompt_cache_key"]; !set && own && req.Session != "" {
 		params.PromptCacheKey = param.NewOpt(string(req.Session))
 	}
-	if params.Messages, err = c.messages(req); err != nil {
+	if params.Messages, err = c.messages(req, own); err != nil {
 		return params, err
 	}
 	for _, t := range req.Tools {
@@ -52,8 +52,8 @@ func (c Compat) encode(req provider.Request, own bool) (openai.ChatCompletionNew
 	return param.Override[openai.ChatCompletionNewParams](body), err
 }
 
-func (c Compat) messages(req provider.Request) ([]openai.ChatCompletionMessageParamUnion, error) {
-	talk := conversation{Compat: c, model: req.Model}
+func (c Compat) messages(req provider.Request, own bool) ([]openai.ChatCompletionMessageParamUnion, error) {
+	talk := conversation{Compat: c, model: req.Model, own: own}
 	switch {
 	case req.System == "":
 	case c.SystemRole == "user":
@@ -82,9 +82,9 @@ func toolChoice(choice string) openai.ChatCompletionToolChoiceOptionUnionParam {
 	return openai.ToolChoiceOptionFunctionToolChoice(openai.ChatCompletionNamedToolChoiceFunctionParam{Name: choice})
 }
 
-func encodeCall(c session.Call) (*openai.ChatCompletionMessageFunctionToolCallParam, error) {
+func encodeCall(id string, c session.Call) (*openai.ChatCompletionMessageFunctionToolCallParam, error) {
 	call := &openai.ChatCompletionMessageFunctionToolCallParam{
-		ID: string(c.ID),
+		ID: id,
 		Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{
 			Name: wire.SendableName(c.Name), Arguments: wire.SendableArguments(c.Arguments),
 		},

@@ -23,7 +23,7 @@ type composer struct {
 // item is a part of a reply: a message, reasoning, a call, or the work of a tool
 // that the server runs.
 type item struct {
-	index    int64
+	index    wire.Count
 	kind     string
 	raw      map[string]json.RawMessage // the newest that is known of it
 	done     bool
@@ -37,7 +37,7 @@ type item struct {
 // responseEvent is one event, or a whole answer.
 type responseEvent struct {
 	Type     wire.Text                  `json:"type"`
-	Index    int64                      `json:"output_index"`
+	Index    wire.Count                 `json:"output_index"`
 	Delta    wire.Text                  `json:"delta"`
 	Args     wire.Arguments             `json:"arguments"`
 	Item     map[string]json.RawMessage `json:"item"`
@@ -54,13 +54,13 @@ type response struct {
 		Reason wire.Text `json:"reason"`
 	} `json:"incomplete_details"`
 	Usage *struct {
-		Input        int64 `json:"input_tokens"`
+		Input        wire.Count `json:"input_tokens"`
 		InputDetails struct {
-			Cached int64 `json:"cached_tokens"`
+			Cached wire.Count `json:"cached_tokens"`
 		} `json:"input_tokens_details"`
-		Output        int64 `json:"output_tokens"`
+		Output        wire.Count `json:"output_tokens"`
 		OutputDetails struct {
-			Reasoning int64 `json:"reasoning_tokens"`
+			Reasoning wire.Count `json:"reasoning_tokens"`
 		} `json:"output_tokens_details"`
 	} `json:"usage"`
 }
@@ -127,7 +127,7 @@ func (c *composer) more(kind string, e responseEvent, payload []byte) ([]provide
 
 // at returns the item of a kind at an index; one that was not announced begins
 // there. Some servers leave the index out, so that items of all kinds share it.
-func (c *composer) at(index int64, kind string) (*item, error) {
+func (c *composer) at(index wire.Count, kind string) (*item, error) {
 	for _, x := range slices.Backward(c.items) {
 		if x.index == index && (x.kind == kind || x.kind == "" || kind == "") {
 			return x, nil
@@ -143,7 +143,7 @@ func (c *composer) at(index int64, kind string) (*item, error) {
 
 // note takes what the server says of a whole item. What was not streamed of it
 // is passed on at its end.
-func (c *composer) note(index int64, raw map[string]json.RawMessage, done bool, payload []byte) ([]provider.Delta, error) {
+func (c *composer) note(index wire.Count, raw map[string]json.RawMessage, done bool, payload []byte) ([]provider.Delta, error) {
 	if raw == nil {
 		return nil, nil
 	}
@@ -186,10 +186,14 @@ func (c *composer) end(p *wire.Progress, r *response, payload []byte) ([]provide
 	}
 	var out []provider.Delta
 	for i, raw := range r.Output {
-		if x, err := c.at(int64(i), ""); err != nil || x.done {
+		x, err := c.at(wire.Count(i), "")
+		if err != nil {
+			return out, err
+		}
+		if x.done {
 			continue
 		}
-		deltas, err := c.note(int64(i), raw, true, nil)
+		deltas, err := c.note(wire.Count(i), raw, true, nil)
 		out = append(out, deltas...)
 		if err != nil {
 			return out, err
@@ -197,8 +201,8 @@ func (c *composer) end(p *wire.Progress, r *response, payload []byte) ([]provide
 	}
 	if u := r.Usage; u != nil {
 		out = append(out, provider.Delta{Usage: &session.Usage{
-			InputTokens: u.Input, OutputTokens: u.Output,
-			CacheReadTokens: u.InputDetails.Cached, ReasoningTokens: u.OutputDetails.Reasoning,
+			InputTokens: int64(u.Input), OutputTokens: int64(u.Output),
+			CacheReadTokens: int64(u.InputDetails.Cached), ReasoningTokens: int64(u.OutputDetails.Reasoning),
 		}})
 	}
 	c.finish = "stop"

@@ -19,6 +19,9 @@ import (
 // the Responses API.
 const responsesAPI = "responses"
 
+// longestID is how long the id of a call may be.
+const longestID = 64
+
 // encodeResponses turns req into the body of a request to the Responses API. The
 // server keeps nothing of it: each request brings the whole conversation.
 func encodeResponses(req provider.Request, own bool) (responses.ResponseNewParams, error) {
@@ -152,7 +155,7 @@ func encodeUser(m session.Message) []responses.ResponseInputItemUnionParam {
 }
 
 func encodeOutput(m session.Message) responses.ResponseInputItemUnionParam {
-	output := responses.ResponseInputItemFunctionCallOutputParam{CallID: param.NewOpt(string(m.CallID))}
+	output := responses.ResponseInputItemFunctionCallOutputParam{CallID: param.NewOpt(wire.SendableID(m.CallID, longestID))}
 	if len(m.Images) == 0 {
 		output.Output.OfString = param.NewOpt(cmp.Or(m.Content, "(no output)"))
 		return responses.ResponseInputItemUnionParam{OfFunctionCallOutput: &output}
@@ -179,7 +182,7 @@ func encodeReply(model string, m session.Message) []responses.ResponseInputItemU
 			items = append(items, param.Override[responses.ResponseInputItemUnionParam](p.Item))
 		case p.Call != nil:
 			items = append(items, rawItem(p.With, map[string]any{
-				"type": "function_call", "call_id": string(p.Call.ID), "name": wire.SendableName(p.Call.Name),
+				"type": "function_call", "call_id": wire.SendableID(p.Call.ID, longestID), "name": wire.SendableName(p.Call.Name),
 				"arguments": wire.SendableArguments(p.Call.Arguments),
 			}))
 		case p.With == nil:

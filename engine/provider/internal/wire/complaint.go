@@ -33,7 +33,7 @@ func readComplaint(body []byte) complaint {
 	switch {
 	case len(body) > 0 && body[0] == '<':
 		c.message = htmlText(body)
-	case json.Unmarshal(body, &v) == nil:
+	case !crowded(body) && json.Unmarshal(body, &v) == nil:
 		if c.message = say(v); c.message == "" {
 			c.message = string(body)
 		}

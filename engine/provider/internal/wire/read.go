@@ -157,6 +157,9 @@ func (r *reply) take(name string, payload []byte) error {
 // Decode reads an event into v. The error does not show the event: it may hold a
 // part of the answer, which a finalize_content hook has yet to see.
 func Decode(payload []byte, v any) error {
+	if crowded(payload) {
+		return Malformed(fmt.Sprintf("the server sent an event of more than %d values", maxValues), "ask for less at a time")
+	}
 	if err := json.Unmarshal(payload, v); err != nil {
 		return Malformed("the server sent an event that cannot be read: "+fault(err), "try again")
 	}
