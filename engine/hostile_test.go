@@ -322,3 +322,33 @@ func TestRepeatsInOtherWords(t *testing.T) {
 		}
 	}
 }
+
+// Text that is no UTF-8 is the same to the engine, to the log and to whoever reads it.
+func TestRepliesThatAreNoText(t *testing.T) {
+	e, log := newEngine(t, `{"text":"unused"}`, func(c *engine.Config) {
+		c.Provider = &model{
+			says(provider.Delta{Call: &session.Call{ID: "\xff", Name: "echo", Arguments: `{"text":"\xff"}`}}, provider.Delta{Call: &session.Call{ID: "\xfe", Name: "ec\xfeho"}}),
+			says(provider.Delta{Text: "a\xff\x00"}),
+		}
+	})
+	r := e.Turn(t.Context(), engine.Input{Text: "go"})
+	m := log.Messages()
+	if r.Text != "a\ufffd\x00" || m[1].Calls[0].ID != "\ufffd" || m[1].Calls[1].ID != "wharf_1_1_2" || m[3].Content != "there is no tool \"ec\ufffdho\"" {
+		t.Errorf("Turn = %q, with %+v", r.Text, m)
+	}
+}
+
+// An answer in the last step is the answer, whatever somebody says meanwhile: that is
+// for the next turn.
+func TestAnInputInTheLastStep(t *testing.T) {
+	e, _ := newEngine(t, `{"text":"Done."}`, func(c *engine.Config) { c.MaxSteps = 1 })
+	say := hook.Funcs{ID: "late", On: map[hook.Point]hook.Func{
+		hook.OnStream: func(context.Context, []byte) (hook.Verdict, error) {
+			return hook.Verdict{}, e.Add(engine.Input{Text: "more"}, engine.NextStep)
+		},
+	}}
+	r := e.Turn(t.Context(), engine.Input{Text: "go", Hooks: []hook.Hook{say}})
+	if in, ok := e.Next(); r.Reason != session.Completed || r.Text != "Done." || !ok || in.Text != "more" {
+		t.Errorf("Turn = %s %q %v; then %q waits, %t", r.Reason, r.Text, r.Err, in.Text, ok)
+	}
+}

@@ -15,7 +15,8 @@ type Delivery string
 // The ways of delivery. What has not been delivered when the turn ends is there
 // for the next one.
 const (
-	// NextStep is before the next request; a turn that is about to end goes on for it.
+	// NextStep is before the next request; a turn that is about to end goes on for it,
+	// if it has steps left.
 	NextStep Delivery = "step"
 	// NextTurn is as a turn of its own: see [Engine.Next].
 	NextTurn Delivery = "turn"

@@ -126,7 +126,9 @@ func (t *turn) receive(parent context.Context, req provider.Request) (reply, err
 		text.WriteString(delta.Text)
 		reasoning.WriteString(delta.Reasoning)
 		if delta.Call != nil {
-			r.Calls = append(r.Calls, *delta.Call)
+			c := *delta.Call
+			c.ID, c.Name, c.Arguments = session.CallID(valid(string(c.ID))), valid(c.Name), valid(c.Arguments)
+			r.Calls = append(r.Calls, c)
 		}
 		if delta.Usage != nil {
 			r.Usage = *delta.Usage
@@ -140,7 +142,7 @@ func (t *turn) receive(parent context.Context, req provider.Request) (reply, err
 		return t.stream(ctx, delta)
 	})
 	t.spend(req.Model, r.Usage)
-	r.Text, r.Reasoning = text.String(), reasoning.String()
+	r.Text, r.Reasoning = valid(text.String()), valid(reasoning.String())
 	switch {
 	case err == nil:
 		t.adoptCalls(&r)
@@ -150,6 +152,10 @@ func (t *turn) receive(parent context.Context, req provider.Request) (reply, err
 	}
 	return r, t.keepPrefix(r, err)
 }
+
+// valid returns text as a log can hold it: what is compared and shown is what is
+// written down.
+func valid(text string) string { return strings.ToValidUTF8(text, "�") }
 
 var errRequestTimeout = errors.New("request time limit")
 

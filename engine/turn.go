@@ -154,7 +154,7 @@ const maxObjections = 8
 // stopOrGoOn ends the turn with a text, unless somebody has something to say to
 // the model first: whoever gave an input meanwhile, or a hook.
 func (t *turn) stopOrGoOn(ctx context.Context, r reply) (over bool, err error) {
-	if t.steered < maxSteered && t.inbox.wakes() {
+	if t.steered < maxSteered && t.step < t.cfg.MaxSteps && t.inbox.wakes() {
 		t.steered++
 		t.parts = nil
 		_, err := t.keep(ctx, r)
