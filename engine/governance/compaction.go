@@ -26,10 +26,11 @@ type Compaction struct {
 	System   string // of the request for a summary
 	Prompt   string // its one message
 	Extract  string // what to do with, if no model answers
+	most     int    // bytes that the summary may have
 }
 
 // Compaction returns the summary that is due, or nil. For Threshold, that is when the
-// next request has 80 % of the window; the other reasons are enough by themselves, as far as there is
+// next request has 80 % of the window, or is over the budget, if that is less; the other reasons are enough by themselves, as far as there is
 // something to summarize. The newest messages stay, 16 % of the window (of the
 // messages, for the other reasons), at least one, never a call without its results; so does the prompt
 // of the turn, if turn says that one is under way.
@@ -37,6 +38,9 @@ func (g *Governor) Compaction(h *session.History, reason Reason, turn bool) *Com
 	limit := 0
 	if reason == Threshold {
 		limit = int(compactAt * float64(g.cfg.Window))
+		if g.cfg.BlockLimit > 0 { // before messages are left out for good
+			limit = min(limit, g.cfg.BlockLimit)
+		}
 	}
 	tokens, due := g.over(h, limit)
 	blocks := h.Blocks()
@@ -77,6 +81,7 @@ func describe(old []session.Block, reason Reason, tokens, takes int) *Compaction
 		c.Messages += 1 + len(b.Results)
 	}
 	const bytesPerToken = 2 // fewer than there are in any text that somebody reads
+	c.most = min(maxSummary, max(takes*bytesPerToken/3, smallest)) // one that takes all there is would have to go at once
 	c.Prompt = middleOut(transcript(old), max(takes*bytesPerToken-len(instruction)-len(system), smallest)) + instruction
 	return c
 }
@@ -84,10 +89,11 @@ func describe(old []session.Block, reason Reason, tokens, takes int) *Compaction
 // Summary returns the message that stands in the place of what was summarized.
 func (c *Compaction) Summary(text string) string {
 	return fmt.Sprintf("[Earlier messages of this conversation (%d) were left out to make room. What follows sums them up; it is no message of the user's.]\n\n%s",
-		c.Messages, middleOut(strings.TrimSpace(text), maxSummary))
+		c.Messages, middleOut(strings.TrimSpace(text), c.most))
 }
 
-// maxSummary is how many bytes a summary may have, some 8,192 tokens.
+// maxSummary is how many bytes a summary may have, some 8,192 tokens; for a small
+// window it is less.
 const maxSummary = 32 << 10
 
 const system = `You summarize the work of an agent, so that it can go on without the messages that you are shown. ` +

@@ -183,7 +183,7 @@ func TestCompaction(t *testing.T) {
 	for range 8 {
 		l.call("exec", words(1_000))
 	}
-	g := governance.New(governance.Config{Window: 12_000})
+	g := governance.New(governance.Config{Window: 12_000, MaxOutput: 1_000})
 	if c := g.Compaction(&l.history, governance.Threshold, true); c != nil {
 		t.Fatalf("at two thirds of the window a summary of %v is due; want none", c.Targets)
 	}
@@ -213,6 +213,42 @@ func TestCompaction(t *testing.T) {
 	for _, part := range []string{"Files that calls named:\n- exec file2.go\n", "The last results:\n- (6 earlier ones)\n- exec: word word"} {
 		if !strings.Contains(c.Extract, part) {
 			t.Errorf("the extract lacks %q:\n%s", part, c.Extract)
+		}
+	}
+}
+
+// Where the budget of a request is less than 80 % of the window, a summary is due
+// before messages are left out without one.
+func TestCompactionOfASmallWindow(t *testing.T) {
+	l := newLog("make it so")
+	g := governance.New(governance.Config{Window: 32_768})
+	for range 26 {
+		if g.Fit(&l.history, false) != nil {
+			if g.Compaction(&l.history, governance.Threshold, true) == nil {
+				t.Error("messages are left out, and no summary is due")
+			}
+			return
+		}
+		l.call("todo_write", words(1_000))
+	}
+	t.Error("26,000 tokens fit beside an answer of 8,192 in a window of 32,768")
+}
+
+// A summary is no longer than what there is room for, so that it need not go at once.
+func TestASummaryFits(t *testing.T) {
+	for _, window := range []int{8_192, 16_384, 200_000} {
+		l := newLog("make it so")
+		for range window * 9 / 10 / 500 {
+			l.call("todo_write", words(500))
+		}
+		g := governance.New(governance.Config{Window: window})
+		c := g.Compaction(&l.history, governance.Threshold, true)
+		summary := session.ContextReplaced{Targets: c.Targets, By: governance.ByCompaction, Content: c.Summary(words(20_000))}
+		if err := l.apply([]session.ContextReplaced{summary}); err != nil {
+			t.Fatal(err)
+		}
+		if got := g.Fit(&l.history, false); got != nil {
+			t.Errorf("in a window of %d: after the summary %+v has to go", window, got)
 		}
 	}
 }
