@@ -19,6 +19,7 @@ import (
 	guestsdk "github.com/wharf-agent/wharf/guest-sdk"
 	"github.com/wharf-agent/wharf/host"
 	"github.com/wharf-agent/wharf/host/build"
+	"github.com/wharf-agent/wharf/host/exttest"
 	"github.com/wharf-agent/wharf/host/hosttest"
 )
 
@@ -118,28 +119,6 @@ func TestNoRM(t *testing.T) {
 	}
 }
 
-// Escapes of JSON hide nothing, and a payload that says nothing is a failure.
-func TestNoRMReadsAnyPayload(t *testing.T) {
-	s := join(t, extensions.NoRM, host.Options{})
-	tests := []struct{ name, payload, want string }{
-		{"escaped letters", `{"tool":"exec","arguments":{"command":"\u0072\u006d\u0020-rf x"}}`, `"deny"`},
-		{"in any argument", `{"arguments":{"a":[1,{"b":["ls","rm -r x"]}]},"tool":"exec"}`, `"deny"`},
-		{"behind other keys", `{"x":{"arguments":{}},"y":"}\"","arguments":{"command":"rm -r x"}}`, `"deny"`},
-		{"blanks between", " { \"arguments\" : { \"command\" : \"rm -r x\" } } ", `"deny"`},
-		{"no arguments", `{"tool":"exec"}`, `{"error":"the call has no arguments that can be read"}`},
-		{"no object", `[]`, `{"error":"the call has no arguments that can be read"}`},
-		{"a command without end", `{"arguments":{"command":"rm -r`, `{"error":"the call has no arguments that can be read"}`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			answer, err := s.Call(t.Context(), hook.BeforeExecuteTool, []byte(tt.payload))
-			if err != nil || !strings.Contains(string(answer), tt.want) {
-				t.Errorf("answer %s, %v; want %s", answer, err, tt.want)
-			}
-		})
-	}
-}
-
 // What is too deep or too large to be judged is refused, not let pass.
 func TestNoRMRefusesWhatItCannotRead(t *testing.T) {
 	s := join(t, extensions.NoRM, host.Options{})
@@ -229,30 +208,54 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-func TestCountWords(t *testing.T) {
+// A long text is counted to its end.
+func TestCountWordsOfALongText(t *testing.T) {
 	s := join(t, extensions.CountWords, host.Options{})
-	tests := []struct{ text, want string }{
-		{"", "0 words"},
-		{"one", "1 word"},
-		{"  two\twords\n", "2 words"},
-		{"größer als 世界 😀", "4 words"},
-		{"no\u00a0break\u3000ideographic\u2003em\u0085next", "5 words"},
-		{"a\\n \"quoted\" \x01", "3 words"},
-		{strings.Repeat("word ", 100_000), "100000 words"},
+	arguments := []byte(`{"text":"` + strings.Repeat("word ", 100_000) + `"}`)
+	got, err := s.Tools()[0].Run(t.Context(), tool.Call{Name: "count_words", Arguments: arguments})
+	if err != nil || !reflect.DeepEqual(got, tool.Result{Content: "100000 words"}) {
+		t.Errorf("count_words = %+v, %v", got, err)
 	}
-	for _, tt := range tests {
-		arguments, err := json.Marshal(map[string]string{"text": tt.text})
+	got, err = s.Tools()[0].Run(t.Context(), tool.Call{Name: "count_words", Arguments: []byte(`{"text":3}`)})
+	if err != nil || !reflect.DeepEqual(got, tool.Result{Content: "count_words needs a text", IsError: true}) {
+		t.Errorf("without a text, which no engine lets through: %+v, %v", got, err)
+	}
+}
+
+// The cases beside the sources of each shipped extension pass, as wharf ext test
+// runs them.
+func TestCases(t *testing.T) {
+	compiler, err := hosttest.Compiler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range extensions.Names() {
+		wasm, err := extensions.Read(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Tools()[0].Run(t.Context(), tool.Call{Name: "count_words", Arguments: arguments})
-		if err != nil || !reflect.DeepEqual(got, tool.Result{Content: tt.want}) {
-			t.Errorf("count_words(%.30q) = %+v, %v; want %s", tt.text, got, err, tt.want)
+		runner, err := exttest.Open(t.Context(), exttest.Config{Wasm: wasm, Compiler: compiler})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	got, err := s.Tools()[0].Run(t.Context(), tool.Call{Name: "count_words", Arguments: []byte(`{"text":3}`)})
-	if err != nil || !reflect.DeepEqual(got, tool.Result{Content: "count_words needs a text", IsError: true}) {
-		t.Errorf("without a text: %+v, %v", got, err)
+		defer runner.Close()
+		files, err := exttest.ReadDir(filepath.Join(name, "testdata"), runner.Manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			for _, c := range f.Cases {
+				t.Run(name+"/"+c.Name, func(t *testing.T) {
+					result, err := runner.Run(t.Context(), c)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, failure := range result.Failures {
+						t.Errorf("%s:%d: %s\n%s", f.Name, failure.Line, failure.What, failure.Diff)
+					}
+				})
+			}
+		}
 	}
 }
 

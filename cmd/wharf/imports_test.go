@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 	"host/capability":                {"engine/egress"},
 	"host/extism":                    {},
 	"host/hosttest":                  {"engine/sandbox"},
-	"host/exttest":                   {"host", "engine/hook", "engine/session", "engine/tool"},
+	"host/exttest":                   {"host", "host/abi", "host/capability", "engine/egress", "engine/hook", "engine/sandbox", "engine/secret", "engine/session", "engine/tool"},
 	"host/hosttest/compiler":         {"host"},
 	"host/build":                     {"host", "host/abi", "engine/sandbox"},
 	"guest-sdk":                      {},
@@ -66,7 +66,7 @@ var fences = []struct {
 	{"github.com/anthropics/anthropic-sdk-go", []string{"engine/provider/anthropic"}, "an SDK stays behind its adapter"},
 	{"github.com/tetratelabs/wazero", []string{"host", "host/extism"}, "the Wasm runtime stays behind the host"},
 	{"github.com/spf13/pflag", []string{"cmd/wharf/internal/cli"}, "only the command line has flags"},
-	{"github.com/BurntSushi/toml", []string{"cmd/wharf/internal/cli", "host"}, "configuration and manifests are the only TOML"},
+	{"github.com/BurntSushi/toml", []string{"cmd/wharf/internal/cli", "host", "host/exttest"}, "configuration, manifests and test cases are the only TOML"},
 	{"github.com/elastic/go-seccomp-bpf", []string{"engine/sandbox"}, "confinement is the sandbox's"},
 }
 

@@ -13,7 +13,13 @@ import (
 // contains mark.
 func codeBlock(t *testing.T, language, mark string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	return codeBlockOf(t, "README.md", language, mark)
+}
+
+// codeBlockOf is codeBlock for any page.
+func codeBlockOf(t *testing.T, page, language, mark string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +30,7 @@ func codeBlock(t *testing.T, language, mark string) string {
 		}
 	}
 	if len(found) != 1 {
-		t.Fatalf("README.md has %d blocks of %s with %q, want 1", len(found), language, mark)
+		t.Fatalf("%s has %d blocks of %s with %q, want 1", page, len(found), language, mark)
 	}
 	return found[0]
 }
@@ -32,7 +38,6 @@ func codeBlock(t *testing.T, language, mark string) string {
 // The README's hook builds as it stands there, with Go alone, and denies.
 func TestReadmeHook(t *testing.T) {
 	work := t.TempDir()
-	home := t.TempDir()
 	ext := filepath.Join(work, "house-rules")
 	for name, content := range map[string]string{
 		"house-rules/main.go":        codeBlock(t, "go", "BeforeExecuteTool"),
@@ -48,11 +53,27 @@ func TestReadmeHook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	wharf := runner(t, work)
+	wharf("ext", "build", ext)
+	if out := wharf("ext", "inspect", filepath.Join(ext, "house-rules.wasm")); !strings.Contains(out, "(only for exec), and may answer; if it has not answered within 1s, or fails, the answer is no") {
+		t.Errorf("ext inspect:\n%s", out)
+	}
+	out := wharf("run", "--script", "model.jsonl", "--ext", "house-rules/house-rules.wasm", "Push my work.")
+	if !strings.HasSuffix(out, "Not pushed.\n") {
+		t.Errorf("the run ended with\n%s", out)
+	}
+}
+
+// runner returns what runs wharf in a folder, with a home of its own, and wants
+// it to succeed.
+func runner(t *testing.T, work string) func(args ...string) string {
+	t.Helper()
+	home := t.TempDir()
 	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	wharf := func(args ...string) string {
+	return func(args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), "wharf", args...)
 		cmd.Dir = work
@@ -63,12 +84,26 @@ func TestReadmeHook(t *testing.T) {
 		}
 		return string(out)
 	}
-	wharf("ext", "build", ext)
-	if out := wharf("ext", "inspect", filepath.Join(ext, "house-rules.wasm")); !strings.Contains(out, "(only for exec), and may answer; if it has not answered within 1s, or fails, the answer is no") {
-		t.Errorf("ext inspect:\n%s", out)
+}
+
+// The example of docs/extensions/testing.md builds and passes as it stands there.
+func TestTestingExample(t *testing.T) {
+	const page = "docs/extensions/testing.md"
+	work := t.TempDir()
+	for name, content := range map[string]string{
+		"weather/main.go":               codeBlockOf(t, page, "go", "weather"),
+		"weather/extension.toml":        codeBlockOf(t, page, "toml", `name = "weather"`+"\n"+"version"),
+		"weather/testdata/weather.toml": codeBlockOf(t, page, "toml", "[[case]]"),
+	} {
+		path := filepath.Join(work, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
-	out := wharf("run", "--script", "model.jsonl", "--ext", "house-rules/house-rules.wasm", "Push my work.")
-	if !strings.HasSuffix(out, "Not pushed.\n") {
-		t.Errorf("the run ended with\n%s", out)
+	if out := runner(t, work)("ext", "test", "weather"); out != "weather: 3 cases passed\n" {
+		t.Errorf("ext test:\n%s", out)
 	}
 }

@@ -20,6 +20,7 @@ func extCommand(ctx context.Context, io stdio, args []string) error {
 	return choose(ctx, io, "ext: ", []command{
 		{name: "build", args: "DIR", run: extBuild},
 		{name: "check", args: "FILE.wasm|DIR", run: extCheck},
+		{name: "test", args: "[DIR|FILE.wasm]", run: extTest},
 		{name: "inspect", args: "FILE.wasm", run: extInspect},
 		{name: "run", args: "FILE.wasm POINT|--tool TOOL", run: extRun},
 		{name: "bench", args: "FILE.wasm", run: extBench},
