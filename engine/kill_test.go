@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,7 +176,10 @@ func limitFiles(t *testing.T, size uint64) {
 // it came to its own end.
 func killChild(t *testing.T, dir string, env ...string) (killed bool) {
 	t.Helper()
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillChild$", "-test.v")
+	runtime.LockOSThread() // whose end would be taken for this process's
+	defer runtime.UnlockOSThread()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKillChild$", "-test.v", "-test.timeout=1m")
+	child.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	child.Env = append(os.Environ(), "WHARF_KILL_DIR="+dir)
 	child.Env = append(child.Env, env...)
 	out, err := child.CombinedOutput()

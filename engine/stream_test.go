@@ -42,9 +42,12 @@ func newUncheckedEngine(t *testing.T, model string, change func(*engine.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := engine.Config{Provider: script.New(replies), Log: log, Tools: testTools(t, func(error) {}), Policy: policy, Model: "scripted"}
+	cfg := engine.Config{Provider: script.New(replies), Log: log, Policy: policy, Model: "scripted"}
 	if change != nil {
 		change(&cfg)
+	}
+	if cfg.Tools == nil {
+		cfg.Tools = testTools(t, func(error) {})
 	}
 	e, err := engine.New(cfg)
 	if err != nil {
@@ -197,9 +200,10 @@ func TestHooksOfOneTurn(t *testing.T) {
 func TestManySessions(t *testing.T) {
 	const sessions = 1_000
 	ended := make(chan error, sessions)
+	tools := testTools(t, func(error) {}) // that all of them share
 	for i := range sessions {
 		e, _ := newUncheckedEngine(t, fmt.Sprintf(`{"calls":[{"name":"echo","arguments":{"text":"%d"}}],"expect":{"last_contains":"say %d"}}
-{"text":"said %d","expect":{"last_contains":"%d"}}`, i, i, i, i), nil)
+{"text":"said %d","expect":{"last_contains":"%d"}}`, i, i, i, i), func(c *engine.Config) { c.Tools = tools })
 		go func() {
 			r := e.Turn(context.Background(), engine.Input{Text: fmt.Sprintf("say %d", i)})
 			if want := fmt.Sprintf("said %d", i); r.Text != want {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,9 +20,12 @@ func TestAFullDisk(t *testing.T) {
 		fullDisk(t, dir)
 		return
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAFullDisk$", "-test.v")
+	runtime.LockOSThread() // whose end would be taken for this process's
+	defer runtime.UnlockOSThread()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAFullDisk$", "-test.v", "-test.timeout=1m")
 	child.Env = append(os.Environ(), "WHARF_FULL_DISK="+t.TempDir())
 	child.SysProcAttr = &syscall.SysProcAttr{
+		Pdeathsig:   syscall.SIGKILL,
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
@@ -36,6 +40,9 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
+// maxWrites is more than the disk takes.
+const maxWrites = 1000
+
 func fullDisk(t *testing.T, dir string) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
 		t.Fatalf("no namespace: %v", err)
@@ -49,8 +56,10 @@ func fullDisk(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	line := ExtensionLogged{Extension: "x", Level: "info", Text: strings.Repeat("x", 3000)}
-	for err == nil {
-		_, err = log.Append(line)
+	for n := 0; err == nil; n++ {
+		if _, err = log.Append(line); n == maxWrites {
+			t.Fatal("the disk does not fill up")
+		}
 	}
 	const want = "no space left on device: the session can be resumed once that is mended"
 	if flush := log.Flush(); !errors.Is(err, syscall.ENOSPC) || !strings.HasSuffix(err.Error(), want) || flush != err {
@@ -86,8 +95,10 @@ func repairOnAFullDisk(t *testing.T, store *Store, id ID, dir string, content []
 	if err != nil {
 		t.Fatal(err)
 	}
-	for err == nil {
-		_, err = filler.Write(make([]byte, 512))
+	for n := 0; err == nil; n++ {
+		if _, err = filler.Write(make([]byte, 512)); n == maxWrites {
+			t.Fatal("the disk does not fill up")
+		}
 	}
 	if err := filler.Close(); err != nil {
 		t.Fatal(err)
