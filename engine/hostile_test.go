@@ -1,13 +1,17 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
+	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -350,5 +354,71 @@ func TestAnInputInTheLastStep(t *testing.T) {
 	r := e.Turn(t.Context(), engine.Input{Text: "go", Hooks: []hook.Hook{say}})
 	if in, ok := e.Next(); r.Reason != session.Completed || r.Text != "Done." || !ok || in.Text != "more" {
 		t.Errorf("Turn = %s %q %v; then %q waits, %t", r.Reason, r.Text, r.Err, in.Text, ok)
+	}
+}
+
+// Whoever says something, whenever and however many do, it reaches the model once; and
+// what is not for several goroutines says so.
+func TestHammerInputs(t *testing.T) {
+	const turns, talkers = 20, 100
+	e, log := newUncheckedEngine(t, `{"text":"unused"}`, func(c *engine.Config) {
+		c.Provider = asStream(func(_ context.Context, yield func(provider.Delta, error) bool) {
+			runtime.Gosched()
+			yield(provider.Delta{Text: "Yes."}, nil)
+		})
+	})
+	var talking sync.WaitGroup
+	for n := range talkers {
+		talking.Go(func() {
+			d := []engine.Delivery{engine.NextStep, engine.NextTurn, engine.Quietly}[n%3]
+			for e.Add(engine.Input{Text: fmt.Sprintf("input %d.", n)}, d) != nil {
+				runtime.Gosched()
+			}
+			_, _ = e.Messages(), e.Info()
+			if n%10 == 0 {
+				if r := e.Turn(t.Context(), engine.Input{Text: "me too"}); r.Reason != session.Completed && r.Err.Error() != "a turn of this session is running: wait for its end, or use Add" {
+					t.Errorf("a turn beside another ends as %s %v", r.Reason, r.Err)
+				}
+				_, _ = e.Compact(t.Context(), true)
+			}
+		})
+	}
+	said := make(chan struct{})
+	go func() { talking.Wait(); close(said) }()
+	for done, idle := false, 0; idle < turns; {
+		select {
+		case <-said:
+			done = true
+		default:
+		}
+		in, ok := e.Next()
+		if !ok {
+			in.Text = "anything else?"
+			if done {
+				idle++
+			}
+		}
+		if r := e.Turn(t.Context(), in); ok && r.Err != nil && r.Reason == session.ToolError { // another one runs
+			if err := e.Add(in, engine.NextTurn); err != nil {
+				talking.Go(func() {
+					for e.Add(in, engine.NextTurn) != nil {
+						runtime.Gosched()
+					}
+				})
+			}
+		}
+	}
+	content, err := os.ReadFile(log.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := decodeLog(t, content)
+	if problems := session.Verify(records).Problems; len(problems) > 0 {
+		t.Errorf("the log does not hold: %v", problems)
+	}
+	for n := range talkers {
+		if got := bytes.Count(content, fmt.Appendf(nil, `"content":"input %d."`, n)); got != 1 {
+			t.Errorf("input %d is in the log %d times", n, got)
+		}
 	}
 }

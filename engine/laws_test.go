@@ -29,7 +29,7 @@ import (
 type plannedSession struct {
 	Replies  []string // of the model, in turn; then a text
 	Hooks    []map[hook.Point][]string
-	Guards   []bool
+	Failures []hook.OnFailure // what comes of theirs
 	Turns    []plannedTurn
 	Steps    int
 	Window   int // of the model; 0 is large
@@ -44,6 +44,9 @@ type plannedTurn struct {
 	Cancel int // 0: never
 	Add    map[int]engine.Delivery
 	Run    bool // it is followed, and left at the event of Cancel
+	Resume bool // the session is opened anew before
+	Torn   int  // bytes that its log lost then, as in a crash
+	Window int  // of the model from then on
 }
 
 var plannedReplies = []string{
@@ -72,7 +75,7 @@ func drawSession(t *rapid.T) plannedSession {
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "hooks") {
 		s.Hooks = append(s.Hooks, rapid.MapOfN(rapid.SampledFrom(points), rapid.SliceOfN(rapid.SampledFrom(plannedAnswers), 1, 4), 1, 6).Draw(t, "hook"))
-		s.Guards = append(s.Guards, rapid.Bool().Draw(t, "guard"))
+		s.Failures = append(s.Failures, rapid.SampledFrom([]hook.OnFailure{hook.Isolate, hook.DenyIt, hook.AbortTurn}).Draw(t, "failure"))
 	}
 	s.Turns = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) plannedTurn {
 		return plannedTurn{
@@ -80,6 +83,9 @@ func drawSession(t *rapid.T) plannedSession {
 			Cancel: rapid.SampledFrom([]int{0, 0, 1, 2, 3, 5, 8, 13, 21}).Draw(t, "cancel"),
 			Add:    rapid.MapOfN(rapid.IntRange(1, 20), rapid.SampledFrom([]engine.Delivery{engine.NextStep, engine.NextTurn, engine.Quietly}), 0, 6).Draw(t, "add"),
 			Run:    rapid.Bool().Draw(t, "run"),
+			Resume: rapid.Bool().Draw(t, "resume"),
+			Torn:   rapid.SampledFrom([]int{0, 0, 1, 300, 3_000}).Draw(t, "torn"),
+			Window: rapid.SampledFrom([]int{0, 100, 600}).Draw(t, "another window"),
 		}
 	}), 1, 4).Draw(t, "turns")
 	return s
@@ -89,6 +95,7 @@ func drawSession(t *rapid.T) plannedSession {
 type played struct {
 	plannedSession
 	engine   *engine.Engine
+	store    *session.Store
 	log      *session.Log
 	events   int
 	at       plannedTurn
@@ -265,7 +272,7 @@ func (p *played) answer(ctx context.Context, at hook.Point, kind string) (hook.V
 
 // hook makes a planned hook.
 func (p *played) hook(n int) hook.Hook {
-	f := hook.Funcs{ID: fmt.Sprintf("hook%d", n), On: map[hook.Point]hook.Func{}, Guard: p.Guards[n]}
+	f := hook.Funcs{ID: fmt.Sprintf("hook%d", n), On: map[hook.Point]hook.Func{}, Approve: n == 0}
 	for at, answers := range p.Hooks[n] {
 		asked := 0
 		f.On[at] = func(ctx context.Context, _ []byte) (hook.Verdict, error) {
@@ -273,7 +280,19 @@ func (p *played) hook(n int) hook.Hook {
 			return p.answer(ctx, at, answers[(asked-1)%len(answers)])
 		}
 	}
-	return f
+	return decidedHook{f, p.Failures[n]}
+}
+
+// decidedHook is a hook of which it is said what comes of its failures.
+type decidedHook struct {
+	hook.Funcs
+	failure hook.OnFailure
+}
+
+func (d decidedHook) Handles(p hook.Point) (hook.Handling, bool) {
+	handling, ok := d.Funcs.Handles(p)
+	handling.OnFailure = d.failure
+	return handling, ok
 }
 
 // sideTool may run beside others, and panics where it can.
@@ -307,9 +326,34 @@ func (p *played) tools(t *testing.T) *tool.Registry {
 	return r
 }
 
-// start makes the session and its engine.
-func (p *played) start(t *testing.T) {
-	_, p.log = createLog(t, p.observe)
+// resume opens the session anew, after what may have been a crash.
+func (p *played) resume(t *testing.T, planned plannedTurn) {
+	p.at, p.engine = plannedTurn{}, nil
+	p.log.Close()
+	content, err := os.ReadFile(p.log.Path())
+	if err == nil {
+		first := bytes.IndexByte(content, '\n') + 1
+		err = os.Truncate(p.log.Path(), int64(max(first, len(content)-planned.Torn)))
+	}
+	if err == nil {
+		p.log, err = p.store.Resume(p.log.ID(), p.observe)
+	}
+	if err == nil {
+		content, err = os.ReadFile(p.log.Path())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.history = session.History{}
+	for _, r := range decodeLog(t, content) {
+		p.history.Add(r)
+	}
+	p.Window = planned.Window
+	p.equip(t)
+}
+
+// equip makes the session's engine.
+func (p *played) equip(t *testing.T) {
 	policy, err := permission.New("", "")
 	if err != nil {
 		t.Fatal(err)
@@ -396,9 +440,13 @@ func (p *played) end(t *testing.T) {
 // playSession plays a session and says what does not hold.
 func playSession(t *testing.T, s plannedSession) []string {
 	p := &played{plannedSession: s}
-	p.start(t)
+	p.store, p.log = createLog(t, p.observe)
+	p.equip(t)
 	_ = p.engine.Start(t.Context(), "new")
 	for _, planned := range s.Turns {
+		if planned.Resume {
+			p.resume(t, planned)
+		}
 		p.turn(t, planned)
 	}
 	_ = p.engine.End(t.Context(), "done")

@@ -81,7 +81,9 @@ func describe(old []session.Block, reason Reason, tokens, takes int) *Compaction
 		c.Messages += 1 + len(b.Results)
 	}
 	const bytesPerToken = 2 // fewer than there are in any text that somebody reads
-	c.most = min(maxSummary, max(takes*bytesPerToken/3, smallest)) // one that takes all there is would have to go at once
+
+	// A summary that takes all there is would have to go at once.
+	c.most = min(maxSummary, max(takes*bytesPerToken/3, smallest))
 	c.Prompt = middleOut(transcript(old), max(takes*bytesPerToken-len(instruction)-len(system), smallest)) + instruction
 	return c
 }
