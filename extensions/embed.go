@@ -21,6 +21,11 @@ var (
 	CountWords []byte // the tool count_words
 )
 
+// Header is what the ones in C share, for others to use.
+//
+//go:embed wharf.h
+var Header []byte
+
 var shipped = map[string][]byte{"no-rm": NoRM, "redact": Redact, "count-words": CountWords}
 
 // Names returns the shipped extensions' names, sorted.

@@ -185,10 +185,18 @@ var (
 	toolPattern   = regexp.MustCompile(`^[A-Za-z0-9_.:*-]{1,128}$`)
 )
 
+// CheckName refuses what is no name of an extension.
+func CheckName(name string) error {
+	if !extensionName.MatchString(name) {
+		return fmt.Errorf("name %q: give it one of up to 64 characters a-z, 0-9 and -", name)
+	}
+	return nil
+}
+
 func (p *manifestParser) head(f *file) error {
 	switch {
-	case !extensionName.MatchString(f.Name):
-		return p.refuse("name", -1, "name %q: give it one of up to 64 characters a-z, 0-9 and -", f.Name)
+	case CheckName(f.Name) != nil:
+		return p.refuse("name", -1, "%v", CheckName(f.Name))
 	case f.Version == "":
 		return p.refuse("version", -1, `version is missing: add version = "0.1.0"`)
 	case !versionText.MatchString(f.Version):

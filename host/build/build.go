@@ -80,15 +80,23 @@ type builder struct {
 
 // language is how the sources of one language are compiled.
 type language struct {
-	name, suffix string
-	compile      func(b *builder, ctx context.Context, sources []string) error
+	Language
+	suffix  string
+	compile func(b *builder, ctx context.Context, sources []string) error
 }
 
 var languages = []language{
-	{"Go", ".go", (*builder).compileGo},
-	{"C", ".c", (*builder).compileC},
-	{"WebAssembly text", ".wat", (*builder).compileWAT},
+	{Language{"go", "Go", []Program{{"go", installGo}}}, ".go", (*builder).compileGo},
+	{Language{"c", "C", []Program{{"clang", installC}, {"wasm-ld", installC}}}, ".c", (*builder).compileC},
+	{Language{"wat", "WebAssembly text", []Program{{"wat2wasm", installWAT}}}, ".wat", (*builder).compileWAT},
 }
+
+// How the compilers are installed.
+const (
+	installGo  = "get Go from https://go.dev/dl"
+	installC   = "apt install clang lld"
+	installWAT = "apt install wabt"
+)
 
 // build compiles the folder in a temporary one.
 func (b *builder) build(ctx context.Context) (wasm []byte, err error) {
@@ -126,7 +134,7 @@ func findLanguage(dir string) (language, []string, error) {
 	case 1:
 		return found[0], sources, nil
 	default:
-		return language{}, nil, fmt.Errorf("%s has sources in %s and in %s: keep one", dir, found[0].name, found[1].name)
+		return language{}, nil, fmt.Errorf("%s has sources in %s and in %s: keep one", dir, found[0].Name, found[1].Name)
 	}
 }
 
@@ -135,22 +143,21 @@ func escapeGlob(path string) string {
 }
 
 func (b *builder) compileC(ctx context.Context, sources []string) error {
-	const install = "apt install clang lld"
-	if _, err := b.find("wasm-ld", install); err != nil { // clang calls it
+	if _, err := find(b.Env, "wasm-ld", installC); err != nil { // clang calls it
 		return err
 	}
 	argv := []string{
 		"clang", "--target=wasm32", "-std=c11", "-O2", "-Wall", "-Wextra", "-ffreestanding", "-nostdlib", "-mbulk-memory",
 		"-Wl,--no-entry", "-Wl,--strip-all", "-o", b.out,
 	}
-	return b.run(ctx, b.Dir, install, nil, append(argv, names(sources)...)...)
+	return b.run(ctx, b.Dir, installC, nil, append(argv, names(sources)...)...)
 }
 
 func (b *builder) compileWAT(ctx context.Context, sources []string) error {
 	if len(sources) > 1 {
 		return fmt.Errorf("%s has %d .wat files, and a module is one: keep one", b.Dir, len(sources))
 	}
-	return b.run(ctx, b.Dir, "apt install wabt", nil, "wat2wasm", names(sources)[0], "-o", b.out)
+	return b.run(ctx, b.Dir, installWAT, nil, "wat2wasm", names(sources)[0], "-o", b.out)
 }
 
 func names(paths []string) []string {
@@ -169,7 +176,7 @@ var passed = []string{
 
 // run runs a compiler in dir. What it said is the error.
 func (b *builder) run(ctx context.Context, dir, install string, env []string, argv ...string) error {
-	program, err := b.find(argv[0], install)
+	program, err := find(b.Env, argv[0], install)
 	if err != nil {
 		return err
 	}
@@ -186,9 +193,9 @@ func (b *builder) run(ctx context.Context, dir, install string, env []string, ar
 	return nil
 }
 
-// find finds a program in the caller's PATH.
-func (b *builder) find(program, install string) (string, error) {
-	for _, v := range b.Env {
+// find finds a program in the PATH of an environment.
+func find(env []string, program, install string) (string, error) {
+	for _, v := range env {
 		path, ok := strings.CutPrefix(v, "PATH=")
 		if !ok {
 			continue

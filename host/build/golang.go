@@ -22,7 +22,6 @@ const (
 // compileGo builds a copy of the folder beside a copy of the SDK, as a
 // reactor: it is initialized once and has no main that runs.
 func (b *builder) compileGo(ctx context.Context, _ []string) error {
-	const install = "get Go from https://go.dev/dl"
 	source, sdk := filepath.Join(b.temp, "extension"), filepath.Join(b.temp, "sdk")
 	if err := copyTree(os.DirFS(b.Dir), source, b.skip); err != nil {
 		return err
@@ -41,21 +40,21 @@ func (b *builder) compileGo(ctx context.Context, _ []string) error {
 		return err
 	}
 	env := []string{"GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "GOTOOLCHAIN=local", "CGO_ENABLED=0", "GOOS=wasip1", "GOARCH=wasm"}
-	if err := b.goModule(ctx, source, install, env); err != nil {
+	if err := b.goModule(ctx, source, env); err != nil {
 		return err
 	}
-	return b.run(ctx, source, install, env,
+	return b.run(ctx, source, installGo, env,
 		"go", "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", b.out, ".")
 }
 
 // goModule lets the copy find the SDK: in its own go.mod if it has one.
-func (b *builder) goModule(ctx context.Context, source, install string, env []string) error {
+func (b *builder) goModule(ctx context.Context, source string, env []string) error {
 	file := filepath.Join(source, "go.mod")
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		text := fmt.Sprintf("module extension\n\ngo %s\n\nrequire %s v0.0.0\n\nreplace %s => ../sdk\n", goVersion, sdkModule, sdkModule)
 		return os.WriteFile(file, []byte(text), 0o600)
 	}
-	return b.run(ctx, source, install, env,
+	return b.run(ctx, source, installGo, env,
 		"go", "mod", "edit", "-require="+sdkModule+"@v0.0.0", "-replace="+sdkModule+"=../sdk")
 }
 

@@ -18,6 +18,7 @@ import (
 
 func extCommand(ctx context.Context, io stdio, args []string) error {
 	return choose(ctx, io, "ext: ", []command{
+		{name: "new", args: "NAME", run: extNew},
 		{name: "build", args: "DIR", run: extBuild},
 		{name: "check", args: "FILE.wasm|DIR", run: extCheck},
 		{name: "test", args: "[DIR|FILE.wasm]", run: extTest},
