@@ -432,6 +432,9 @@ func (p *played) end(t *testing.T) {
 			p.problem("call %.20q misses %d results", id, n)
 		}
 	}
+	if report, err := engine.Replay(t.Context(), records, t.TempDir()); err != nil || report.Difference != "" {
+		p.problem("replayed: %v, from event %d on: %s", err, report.Seq, report.Difference)
+	}
 	if started != ended {
 		p.problem("%d turns started, %d ended", started, ended)
 	}
@@ -481,7 +484,8 @@ func unlawful(messages []session.Message) string {
 
 // Whatever models, tools, hooks and users do, the laws hold: what the model is shown
 // is what the log says, it is legal, the log holds, each call has one result, a turn
-// ends for one of the reasons and leaves nothing running, and the next one works.
+// ends for one of the reasons and leaves nothing running, the next one works, and all of
+// it can be replayed.
 func TestLawsHoldWhateverHappens(t *testing.T) {
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -79,12 +79,14 @@ type recordReader struct {
 	next   *recordedStep // that collects what is said before it
 	header session.Header
 
+	told      bool // that all steps are used up
 	finalized bool // a hook made something else of the answer
 }
 
 func (p *recordReader) add(rec session.Record) {
 	switch e := rec.Event.(type) {
 	case session.StepStarted:
+		p.turn.lastWord = p.turn.lastWord || p.told
 		p.step, p.next = p.next, &recordedStep{}
 		p.step.header = p.header
 		p.turn.steps = append(p.turn.steps, p.step)
@@ -111,7 +113,7 @@ func (p *recordReader) said(e session.UserMessage) {
 	case e.Origin == "engine" && e.Content == withheld:
 		p.next.inputs = append(p.next.inputs, e)
 	case e.Origin == "engine":
-		p.turn.lastWord = p.turn.lastWord || e.Content == stepsUsed
+		p.told = p.told || e.Content == stepsUsed
 	case e.Origin == "hook" && p.step != nil:
 		p.step.objection = e.Content
 	case e.Origin == "hook":

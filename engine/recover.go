@@ -173,6 +173,9 @@ func (t *turn) whole(text string) string {
 // ends for that reason, whatever comes of it.
 func (t *turn) lastWord(ctx context.Context) error {
 	spent := &endError{session.MaxSteps, fmt.Errorf("the turn took all of its %d steps: raise --max-steps, or resume the session to go on", t.cfg.MaxSteps)}
+	if err := t.overBudget(); err != nil {
+		return err
+	}
 	if err := t.askInText(stepsUsed); err != nil {
 		return err
 	}

@@ -280,6 +280,7 @@ func (r *replay) hook() hook.Hook {
 			if r.step == nil || r.step.objection == "" {
 				return hook.Verdict{}, nil
 			}
+			r.addInputs(r.nextSteps())
 			return hook.Verdict{Decision: hook.Continue, Message: r.step.objection}, nil
 		},
 	}
@@ -308,6 +309,11 @@ func (r *replay) beforeIteration(context.Context, []byte) (hook.Verdict, error) 
 	return hook.Verdict{}, nil
 }
 
+// nextSteps returns the steps after the one that is under way.
+func (r *replay) nextSteps() []*recordedStep {
+	return r.turn.steps[min(r.engine.running.Load().step, len(r.turn.steps)):]
+}
+
 // addInputs has what users said before the first of some steps wait for it.
 func (r *replay) addInputs(steps []*recordedStep) {
 	if len(steps) == 0 {
@@ -318,15 +324,24 @@ func (r *replay) addInputs(steps []*recordedStep) {
 	}
 }
 
-// Results begins a step's request: as the header was then, and with what was replaced.
+// Results begins a step's request: as the header was then, and with what was replaced,
+// up to a summary; Fit has the rest, since that may be about the summary itself.
 func (r *replay) Results(*session.History) []session.ContextReplaced {
 	t := r.engine.running.Load()
 	if r.step == nil || t == nil {
 		return nil
 	}
-	r.addInputs(r.turn.steps[min(t.step, len(r.turn.steps)):])
+	if r.step.objection == "" { // else it came after that, or the turn would have gone on for it
+		r.addInputs(r.nextSteps())
+	}
 	r.engine.header, t.model = r.step.header, cmp.Or(t.fallenBack(), r.step.header.Model)
-	return r.all(r.step.replaced)
+	before := 1 + slices.IndexFunc(r.step.replaced, func(e session.ContextReplaced) bool { return e.By == governance.ByCompaction })
+	if before == 0 {
+		before = len(r.step.replaced)
+	}
+	events := r.all(r.step.replaced[:before])
+	r.step.replaced = r.step.replaced[before:]
+	return events
 }
 
 func (r *replay) all(events []session.ContextReplaced) (here []session.ContextReplaced) {
@@ -336,12 +351,15 @@ func (r *replay) all(events []session.ContextReplaced) (here []session.ContextRe
 	return here
 }
 
-// Fit returns what was replaced when a server took a request for too long.
+// Fit returns what was replaced after a summary, or when a server took a request for too long.
 func (r *replay) Fit(_ *session.History, refused bool) []session.ContextReplaced {
-	if !refused || r.step == nil {
+	switch {
+	case r.step == nil:
 		return nil
+	case refused:
+		return r.all(r.step.refused)
 	}
-	return r.all(r.step.refused)
+	return r.all(r.step.replaced)
 }
 
 // Compaction returns nil: a summary of then is a replacement like others.

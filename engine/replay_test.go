@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/wharf-agent/wharf/engine"
+	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/engine/provider"
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
@@ -155,4 +158,48 @@ func FuzzReplay(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// A summary that had to go at once is replayed like any other.
+func TestReplayOfASummaryThatWentAtOnce(t *testing.T) {
+	e, _ := newEngine(t, `{"text":"unused"}`, func(c *engine.Config) { // which replays what it did
+		c.Context.Window, c.Context.BlockLimit = 100, 75
+		c.Provider = &model{says(provider.Delta{Text: "An answer of some length, " + strings.Repeat("and more of it ", 40)})}
+	})
+	for range 3 {
+		if r := e.Turn(t.Context(), engine.Input{Text: "much to read, " + strings.Repeat("much to read, ", 20)}); r.Err != nil {
+			t.Error(r.Err)
+		}
+	}
+}
+
+// What comes in beside an objection, and steps and a budget that are used up together,
+// are replayed as they were.
+func TestReplayOfWhatCoincides(t *testing.T) {
+	var e *engine.Engine
+	asked := 0
+	e, _ = newEngine(t, `{"text":"unused"}`, func(c *engine.Config) {
+		c.Provider = &model{says(provider.Delta{Text: "One."}), says(provider.Delta{Text: "Two."})}
+		c.Hooks = []hook.Hook{hook.Funcs{ID: "objects", On: map[hook.Point]hook.Func{
+			hook.TurnStopping: func(context.Context, []byte) (hook.Verdict, error) {
+				if asked++; asked > 1 {
+					return hook.Verdict{}, nil
+				}
+				return hook.Verdict{Decision: hook.Continue, Message: "look again"}, e.Add(engine.Input{Text: "and this"}, engine.NextStep)
+			},
+		}}}
+	})
+	if r := e.Turn(t.Context(), engine.Input{Text: "go"}); r.Text != "Two." {
+		t.Errorf("Turn = %s %q %v", r.Reason, r.Text, r.Err)
+	}
+
+	e, log := newEngine(t, `{"text":"unused"}`, func(c *engine.Config) {
+		c.MaxSteps, c.Budget.Tokens = 2, 150
+		call := says(provider.Delta{Call: &session.Call{Name: "echo", Arguments: `{"text":"x"}`}}, provider.Delta{Usage: &session.Usage{InputTokens: 100}})
+		c.Provider = &model{call, call}
+	})
+	r := e.Turn(t.Context(), engine.Input{Text: "go"})
+	if last := log.Messages()[len(log.Messages())-1]; r.Reason != session.Budget || last.Role != session.ToolRole {
+		t.Errorf("Turn = %s %v, and the last message is %q", r.Reason, r.Err, last.Content)
+	}
 }
