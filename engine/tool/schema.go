@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,6 +37,9 @@ func CompileSchema(schema json.RawMessage) (*Schema, error) {
 	if err == nil {
 		err = checkNumbers(doc)
 	}
+	if err == nil && deeper(doc, deepestSchema) {
+		err = fmt.Errorf("it is nested more than %d levels deep: define the parts under $defs, and refer to them", deepestSchema)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +64,22 @@ func CompileSchema(schema json.RawMessage) (*Schema, error) {
 		}
 	}
 	return s, nil
+}
+
+// deepestSchema is how deep a schema may be nested. The library's work grows so fast
+// with the depth that a schema of 64 KiB would keep it busy for hours.
+const deepestSchema = 200
+
+// deeper reports whether a document is nested more than so many levels deep.
+func deeper(doc any, levels int) bool {
+	within := func(v any) bool { return deeper(v, levels-1) }
+	switch doc := doc.(type) {
+	case []any:
+		return levels == 0 || slices.ContainsFunc(doc, within)
+	case map[string]any:
+		return levels == 0 || slices.ContainsFunc(slices.Collect(maps.Values(doc)), within)
+	}
+	return false
 }
 
 type refuseLoader struct{}
