@@ -474,6 +474,9 @@ func (p *parser) step(form stepForm, path string) (*Step, error) {
 	}
 	var err error
 	if form.Tool != "" {
+		if err := p.tool(form.Tool); err != nil {
+			return nil, p.refuse(path+".tool", "%v", err)
+		}
 		s.payload, err = p.arguments(form)
 		if err != nil {
 			return nil, p.refuse(path+".arguments", "arguments: %v", err)
@@ -502,6 +505,25 @@ func checkAnswer(value any) error {
 		return errors.New("write a table, or a string with a JSON object")
 	}
 	return nil
+}
+
+// tool refuses a tool that the extension has not. What a plugin lists itself is
+// not known yet.
+func (p *parser) tool(name string) error {
+	if p.manifest.Extism && len(p.manifest.Tools) == 0 {
+		return nil
+	}
+	var names []string
+	for _, t := range p.manifest.Tools {
+		if t.Name == name {
+			return nil
+		}
+		names = append(names, t.Name)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("the extension has no tools, and so not %q", name)
+	}
+	return fmt.Errorf("the extension has no tool %q: it has %s", name, strings.Join(names, ", "))
 }
 
 // point finds a hook point that the extension handles.

@@ -46,6 +46,7 @@ func TestParseFileRefuses(t *testing.T) {
 		{"a failure with a verdict", call + "verdict = {}\nfails = \"x\"\n", "x.toml: line 6: what fails answers nothing: expect one of both"},
 		{"an unknown point", head + "hook = \"on_errors\"\n", `x.toml: line 3: the extension does not handle the hook point "on_errors": it handles after_run, on_error`},
 		{"a point that it lacks", head + "hook = \"before_run\"\n", `x.toml: line 3: the extension does not handle the hook point "before_run": it handles after_run, on_error`},
+		{"a tool that it lacks", head + "tool = \"relais\"\n", `x.toml: line 3: the extension has no tool "relais": it has relay`},
 		{"a payload without a key", head + "hook = \"after_run\"\npayload = { text = \"x\" }\n", `x.toml: line 4: payload: "usage" is missing, which is an object: after_run gets text, usage`},
 		{"a payload with another key", head + "hook = \"on_error\"\npayload = { error = \"x\", eror = 1 }\n", `x.toml: line 4: payload: unknown key "eror", did you mean error?: on_error gets error`},
 		{"a payload with a date", head + "hook = \"on_error\"\npayload = { error = 2026-01-01 }\n", `x.toml: line 4: payload: JSON has no dates: write a string`},
@@ -111,6 +112,23 @@ func TestAnswersThatDoNotFit(t *testing.T) {
 	}
 }
 
+// Files of a case stay in its workspace, and off what is protected there.
+func TestFilesStayInTheWorkspace(t *testing.T) {
+	r := open(t)
+	for name, want := range map[string]string{
+		"../canary":   `files: refused: "../canary" is outside the workspace`,
+		"/tmp/canary": `files: refused: "/tmp/canary" is outside the workspace`,
+		".git/config": "files: refused: .git/config is protected (.git/config): trusted programs read it outside the sandbox; ask the user to change it",
+		"notes/../..": `files: refused: "notes/../.." is outside the workspace`,
+		"a\\u0000b":   "",
+	} {
+		_, results := run(t, r, "[[case]]\nname = \"a\"\nhook = \"after_run\"\npayload = \"\"\nfiles = { \""+name+"\" = \"x\" }\n")
+		if got := failures(results); want != "" && got != want || got == "" {
+			t.Errorf("%s: got  %s\nwant %s", name, got, want)
+		}
+	}
+}
+
 // A case that was not fulfilled shows the difference, and an update writes what
 // came without touching the rest; then the case passes.
 func TestUpdate(t *testing.T) {
@@ -157,8 +175,8 @@ fails = "no answer in time: it ran for 1s: make it faster, or raise its timeout 
 	if got := failures(results); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	wantDiff := "-{\n-  \"content\": \"other\"\n-}\n+{\n+  \"content\": \"{\\\"status\\\":0,\\\"response\\\":{}}\"\n+}\n"
-	if got := results[0].Failures[0].Diff; !strings.HasPrefix(got, " {\n") && got != wantDiff {
+	wantDiff := " {\n-  \"content\": \"other\"\n+  \"content\": \"{\\\"status\\\":0,\\\"response\\\":{}}\"\n }\n"
+	if got := results[0].Failures[0].Diff; got != wantDiff {
 		t.Errorf("the difference is\n%s", got)
 	}
 	text, err := f.Update(results, r.Manifest)

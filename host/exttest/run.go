@@ -87,10 +87,17 @@ func (r *Runner) play(ctx context.Context, c *Case, stage *stage, result *Result
 	if err != nil {
 		return err
 	}
+	if err := stage.furnish(); err != nil {
+		result.fail(c.Line, err.Error(), "")
+		return nil
+	}
 	var recorder Recorder
 	world, err := stage.session(c, &recorder)
 	if err != nil {
 		return err
+	}
+	for _, granted := range ext.Granted.Secrets { // known from the start, as in a session of the engine; one that is not there fails whoever needs it
+		_, _ = world.Secrets.Value(ctx, granted.Name)
 	}
 	s, err := ext.Session(ctx, world)
 	if err != nil {

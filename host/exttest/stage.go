@@ -59,11 +59,6 @@ func openStage(c *Case) (s *stage, err error) {
 	if s.root, err = sandbox.OpenRoot(s.dir); err != nil {
 		return nil, err
 	}
-	for _, name := range sortedKeys(c.world.Files) {
-		if err := s.write(name, c.world.Files[name]); err != nil {
-			return nil, fmt.Errorf("files: %w", err)
-		}
-	}
 	s.network, err = openNetwork(s)
 	return s, err
 }
@@ -77,6 +72,16 @@ func (s *stage) close() error {
 		s.root.Close()
 	}
 	return os.RemoveAll(s.dir)
+}
+
+// furnish writes the files that the workspace begins with.
+func (s *stage) furnish() error {
+	for _, name := range sortedKeys(s.world.Files) {
+		if err := s.write(name, s.world.Files[name]); err != nil {
+			return fmt.Errorf("files: %w", err)
+		}
+	}
+	return nil
 }
 
 // write writes a file of the workspace, at the case's time.

@@ -139,6 +139,9 @@ func (t *trial) run(ctx context.Context) (*tried, error) {
 		return nil, err
 	}
 	defer closeWorld()
+	for _, granted := range ext.Granted.Secrets { // known from the start, as in wharf run; one that is not to be had fails whoever needs it
+		_, _ = world.Secrets.Value(ctx, granted.Name)
+	}
 	s, err := ext.Session(ctx, world)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", t.file, err)
