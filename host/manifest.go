@@ -121,6 +121,11 @@ func ParseManifest(text string) (*Manifest, error) {
 	if len(unknown) > 0 {
 		return nil, p.unknownKey(unknown[0])
 	}
+	for _, table := range []string{"hooks", "capabilities"} { // of which the library passes over anything else without a word
+		if kind := meta.Type(table); kind != "" && kind != "Hash" { // empty: it is not there, or there in its parts
+			return nil, p.refuse(table, -1, "%s must be a table: write [%s] and what is in it below", table, table)
+		}
+	}
 	for _, step := range []func(*file) error{p.head, p.hooks, p.tools, p.reach} {
 		if err := step(&f); err != nil {
 			return nil, err

@@ -249,3 +249,19 @@ func FuzzParseManifest(f *testing.F) {
 		}
 	})
 }
+
+// What is no table where one belongs is told, and not passed over.
+func TestManifestTables(t *testing.T) {
+	for _, key := range []string{"hooks", "capabilities"} {
+		for _, value := range []string{"3", `"all"`, "[]", "[1]"} {
+			_, err := ParseManifest("name = \"x\"\nversion = \"1\"\nabi = 1\n" + key + " = " + value + "\n")
+			want := "manifest line 4: " + key + " must be a table: write [" + key + "] and what is in it below"
+			if err == nil || err.Error() != want {
+				t.Errorf("%s = %s: got  %v\nwant %s", key, value, err, want)
+			}
+		}
+	}
+	if _, err := ParseManifest("name = \"x\"\nversion = \"1\"\nabi = 1\nhooks = {}\ncapabilities = {}\n"); err != nil {
+		t.Errorf("empty tables: %v", err)
+	}
+}
