@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/wharf-agent/wharf/engine/governance"
 	"github.com/wharf-agent/wharf/engine/session"
@@ -91,26 +90,17 @@ func BenchmarkTokens(b *testing.B) {
 	}
 }
 
-// Governing 10,000 messages takes at most 5 ms when nothing new is over budget, and ten
-// times as many ten times that.
-func TestGovernIsLinear(t *testing.T) {
-	took := func(messages int) time.Duration {
+// A step allocates the same, however long the history is: nothing is made anew of what
+// was there before. What it takes is measured by BenchmarkGovern.
+func TestAStepMakesNothingOfWhatIsOld(t *testing.T) {
+	allocations := func(messages int) float64 {
 		l := longLog(messages)
-		best := time.Hour
-		for range 5 {
-			start := time.Now()
-			g := governance.New(roomy)
-			g.Results(&l.history)
-			g.Compaction(&l.history, governance.Threshold, true)
-			g.Fit(&l.history, false)
-			best = min(best, time.Since(start))
-		}
-		return best
+		g := governance.New(governance.Config{Window: messages * 130, MaxOutput: 1})
+		tokens := int64(messages) * 100
+		step(g, l, tokens)
+		return testing.AllocsPerRun(100, func() { step(g, l, tokens) })
 	}
-	if d := took(10_000); d > 5*time.Millisecond {
-		t.Errorf("10,000 messages take %v; want 5 ms", d)
-	}
-	if small, large := took(10_000), took(100_000); large > 40*small+time.Millisecond {
-		t.Errorf("10,000 messages take %v, 100,000 %v; want it linear", small, large)
+	if short, long := allocations(300), allocations(10_000); long > short+10 {
+		t.Errorf("a step makes %v allocations after 10,000 messages, and %v after 300; want the same", long, short)
 	}
 }
