@@ -94,7 +94,7 @@ type question struct {
 // ask asks each hook of the point in turn.
 func (c *Chain) ask(ctx context.Context, q question) error {
 	for _, l := range c.points[q.point] {
-		if q.tool != "" && !l.handling.covers(q.tool) || c.except != "" && l.hook.Name() == c.except {
+		if q.tool != "" && !l.handling.Covers(q.tool) || c.except != "" && l.hook.Name() == c.except {
 			continue
 		}
 		if err := c.askOne(ctx, l, &q); err != nil {
@@ -227,8 +227,8 @@ func (c *Chain) failed(l *link, q *question, failure error) error {
 	return fmt.Errorf("%w: extension %q at %s: %w", ErrAborted, l.hook.Name(), q.point, failure)
 }
 
-// covers reports whether the handling is for the tool.
-func (h Handling) covers(tool string) bool {
+// Covers reports whether the handling is for the tool, at a point about one tool.
+func (h Handling) Covers(tool string) bool {
 	return len(h.Tools) == 0 || slices.ContainsFunc(h.Tools, func(glob string) bool {
 		ok, err := path.Match(glob, tool)
 		return ok || err != nil // a pattern that cannot be read covers everything

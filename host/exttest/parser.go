@@ -220,6 +220,11 @@ func (p *parser) step(form stepForm, path string) (*Step, error) {
 	if s.payload, err = payloadOf(s.hook, form.Payload); err != nil {
 		return nil, p.refuse(path+".payload", "payload: %v", err)
 	}
+	if _, asIs := form.Payload.(string); !asIs {
+		if err := Asked(s.hook, p.manifest.Hooks[s.hook.Point], s.payload); err != nil {
+			return nil, p.refuse(path+".payload", "payload: %v", err)
+		}
+	}
 	return s, nil
 }
 

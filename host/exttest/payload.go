@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/tool"
@@ -61,6 +62,9 @@ func Payload(info hook.Info, given map[string]json.RawMessage) ([]byte, error) {
 // ParsePayload is Payload for the text of a JSON object; for a point whose
 // payload is raw text, it is the text.
 func ParsePayload(info hook.Info, text []byte) ([]byte, error) {
+	if !utf8.Valid(text) {
+		return nil, errors.New("it is no UTF-8")
+	}
 	if info.Raw {
 		return text, nil
 	}
@@ -73,6 +77,18 @@ func ParsePayload(info hook.Info, text []byte) ([]byte, error) {
 		return nil, errors.New("there is more behind the JSON object")
 	}
 	return Payload(info, given)
+}
+
+// Asked refuses a payload about a tool about which a session would never ask the
+// extension: what came of it would say nothing.
+func Asked(info hook.Info, h hook.Handling, payload []byte) error {
+	var call struct {
+		Tool string `json:"tool"`
+	}
+	if !info.Has("tool") || json.Unmarshal(payload, &call) != nil || h.Covers(call.Tool) {
+		return nil
+	}
+	return fmt.Errorf("at %s the extension is asked only about %s, and so never about %q", info.Point, strings.Join(h.Tools, ", "), call.Tool)
 }
 
 // fit brings a value into one form, in which it has the type of its key.

@@ -120,7 +120,7 @@ func (b *bencher) instance(ctx context.Context) error {
 func (b *bencher) hook(ctx context.Context, s *host.Session, p hook.Point) error {
 	payload := b.payload
 	if payload == nil {
-		payload = samplePayload(p)
+		payload = samplePayload(p, b.ext.Manifest.Hooks[p])
 	}
 	answer, err := s.Call(ctx, p, payload)
 	if err == nil {
@@ -198,8 +198,9 @@ func (b *bencher) measure(ctx context.Context, what, note string, call func() er
 	return ctx.Err()
 }
 
-// samplePayload makes a payload of a point as large as those of most tool calls.
-func samplePayload(p hook.Point) []byte {
+// samplePayload makes a payload of a point as large as those of most tool calls,
+// about a tool that the handling is for.
+func samplePayload(p hook.Point, h hook.Handling) []byte {
 	info, _ := hook.Lookup(p)
 	if info.Raw {
 		return []byte("a few words of an answer")
@@ -207,6 +208,9 @@ func samplePayload(p hook.Point) []byte {
 	object := map[string]any{"session_id": "20261130-090000-abcdef", "turn": 3, "step": 7}
 	for _, key := range info.Keys {
 		object[key.Name] = sampleValue(key)
+	}
+	if info.Has("tool") && !h.Covers("exec") {
+		object["tool"] = strings.ReplaceAll(h.Tools[0], "*", "") // a star stands for nothing, too
 	}
 	raw, err := json.Marshal(object)
 	if err != nil {

@@ -180,9 +180,12 @@ func (t *trial) complete(m *host.Manifest) ([]byte, error) {
 		return nil, usagef("run %s: %w", t.file, notHandled(m, t.point))
 	}
 	if t.payload == nil {
-		return bytes.TrimRight(samplePayload(t.point), " "), nil
+		return bytes.TrimRight(samplePayload(t.point, m.Hooks[t.point]), " "), nil
 	}
 	payload, err := exttest.ParsePayload(info, t.payload)
+	if err == nil {
+		err = exttest.Asked(info, m.Hooks[t.point], payload)
+	}
 	if err != nil {
 		return nil, usagef("run %s: the payload: %w", t.file, err)
 	}
