@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"io"
 	"os"
 	"time"
 
@@ -53,6 +54,19 @@ func newRecording(path string) (*recording, error) {
 		return nil, usagef("--record: %w", err)
 	}
 	return &recording{file}, nil
+}
+
+// Write adds a line, whole or not at all: a torn one would spoil the script.
+func (r *recording) Write(line []byte) (int, error) {
+	before, err := r.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, err
+	}
+	n, err := r.File.Write(line)
+	if err != nil {
+		err = errors.Join(err, r.Truncate(before))
+	}
+	return n, err
 }
 
 // close closes the file, and removes it if nothing was recorded.
