@@ -175,10 +175,10 @@ func choose(ctx context.Context, io stdio, prefix string, list []command, args [
 	}
 	i := slices.Index(names, args[0])
 	if i < 0 && slices.Contains([]string{"help", "-h", "--help"}, args[0]) {
-		fmt.Fprintf(io.out, "Usage: wharf %s\n\n", strings.TrimSuffix(prefix, ": "))
-		for _, c := range list {
-			fmt.Fprintf(io.out, "  wharf %s %s\n", strings.TrimSuffix(prefix, ": "), strings.TrimSpace(c.name+" "+c.args))
-		}
+		group := strings.TrimSuffix(prefix, ": ")
+		fmt.Fprintf(io.out, "Usage:\n")
+		printCommands(io.out, group+" ", list)
+		fmt.Fprintf(io.out, "\n\"wharf %s COMMAND --help\" lists a command's flags.\n", group)
 		return nil
 	}
 	if i < 0 {
@@ -197,10 +197,15 @@ func didYouMean(name string, known []string) string {
 
 func usage(w io.Writer) {
 	fmt.Fprint(w, "Wharf runs AI agents whose every effect is confined and on record.\n\nUsage:\n")
-	for _, c := range commands() {
-		fmt.Fprintf(w, "  wharf %-34s %s\n", strings.TrimSpace(c.name+" "+c.args), c.short)
-	}
+	printCommands(w, "", commands())
 	fmt.Fprint(w, "\n\"wharf COMMAND --help\" lists a command's flags.\n")
+}
+
+// printCommands prints a line for each command: its arguments, and what it does.
+func printCommands(w io.Writer, prefix string, list []command) {
+	for _, c := range list {
+		fmt.Fprintf(w, "  wharf %-42s %s\n", strings.TrimSpace(prefix+c.name+" "+c.args), c.short)
+	}
 }
 
 // parse parses a command's flags. Asked for help, it prints that and returns

@@ -10,13 +10,13 @@ import (
 
 func extCommand(ctx context.Context, io stdio, args []string) error {
 	return choose(ctx, io, "ext: ", []command{
-		{name: "new", args: "NAME", run: extNew},
-		{name: "build", args: "[DIR]", run: extBuild},
-		{name: "check", args: "FILE.wasm|DIR", run: extCheck},
-		{name: "test", args: "[DIR|FILE.wasm]", run: extTest},
-		{name: "inspect", args: "FILE.wasm", run: extInspect},
-		{name: "run", args: "FILE.wasm POINT|--tool TOOL", run: extRun},
-		{name: "bench", args: "FILE.wasm", run: extBench},
+		{"new", "NAME", "begin one: a folder that builds as it is", extNew},
+		{"build", "[DIR]", "make NAME.wasm of a folder", extBuild},
+		{"check", "FILE.wasm|DIR", "can it be loaded, and what is doubtful in it?", extCheck},
+		{"test", "[DIR|FILE.wasm]", "run its cases (testdata/*.toml)", extTest},
+		{"inspect", "FILE.wasm", "what it is, and what it asks for", extInspect},
+		{"run", "FILE.wasm POINT|--tool TOOL", "call it once, with a payload of yours", extRun},
+		{"bench", "FILE.wasm", "how long a call takes", extBench},
 	}, args)
 }
 

@@ -12,8 +12,8 @@ import (
 
 func sandboxCommand(ctx context.Context, io stdio, args []string) error {
 	return choose(ctx, io, "sandbox: ", []command{
-		{name: "run", run: sandboxRun},
-		{name: "explain", run: sandboxExplain},
+		{"run", "[flags] -- CMD…", "run a command as the model's are", sandboxRun},
+		{"explain", "[flags]", "what such a command would see and may do", sandboxExplain},
 	}, args)
 }
 

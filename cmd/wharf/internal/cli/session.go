@@ -16,14 +16,14 @@ import (
 
 func sessionCommand(ctx context.Context, io stdio, args []string) error {
 	return choose(ctx, io, "session: ", []command{
-		{name: "list", run: sessionList},
-		{name: "show", run: sessionShow},
-		{name: "verify", run: sessionVerify},
-		{name: "resume", run: sessionResume},
-		{name: "compact", run: sessionCompact},
-		{name: "fork", run: sessionFork},
-		{name: "export", run: sessionExport},
-		{name: "replay", run: sessionReplay},
+		{"list", "", "every session, the last one first", sessionList},
+		{"show", "ID", "what was said and done in it", sessionShow},
+		{"verify", "ID", "was each request what the log says?", sessionVerify},
+		{"resume", "ID [flags of run] [PROMPT]", "mend what a crash left; with a prompt, go on", sessionResume},
+		{"compact", "ID", "put a summary in the place of older messages", sessionCompact},
+		{"fork", "ID", "copy it, up to the end of a turn", sessionFork},
+		{"export", "ID", "write it as JSON Lines, Markdown or a page", sessionExport},
+		{"replay", "ID", "run the engine anew over it, without effects", sessionReplay},
 	}, args)
 }
 
@@ -304,6 +304,9 @@ func verifySession(store *session.Store, id session.ID) (session.Report, error) 
 
 // sessionResume repairs a session and, given a prompt, goes on with it.
 func sessionResume(ctx context.Context, io stdio, args []string) error {
+	if len(args) > 0 && (args[0] == "-h" || args[0] == "--help") {
+		return parse(io, resumeFlags(), "session resume ID [flags of run] [PROMPT]", args)
+	}
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return usagef("session resume: name the session first: wharf session resume ID [flags of run] [PROMPT]")
 	}
@@ -326,4 +329,14 @@ func sessionResume(ctx context.Context, io stdio, args []string) error {
 	}
 	fmt.Fprintf(io.out, "to go on: wharf run --resume %s PROMPT\n", log.ID())
 	return log.Close()
+}
+
+// resumeFlags are the flags of run that mean something beside a session's name.
+func resumeFlags() *pflag.FlagSet {
+	flags := new(runOptions).flags()
+	flags.Init("session resume", pflag.ContinueOnError)
+	for _, name := range []string{"continue", "resume"} {
+		_ = flags.MarkHidden(name) // the session is named
+	}
+	return flags
 }
