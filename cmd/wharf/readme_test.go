@@ -35,10 +35,13 @@ func codeBlockOf(t *testing.T, page, language, mark string) string {
 	return found[0]
 }
 
-// The README's hook builds as it stands there, with Go alone, and denies.
+// The README's hook builds as it stands there, with Go alone, and denies. So do
+// the commands around it, in their order.
 func TestReadmeHook(t *testing.T) {
 	work := t.TempDir()
 	ext := filepath.Join(work, "house-rules")
+	wharf := runner(t, work)
+	wharf("ext", "new", "house-rules")
 	for name, content := range map[string]string{
 		"house-rules/main.go":        codeBlock(t, "go", "BeforeExecuteTool"),
 		"house-rules/extension.toml": codeBlock(t, "toml", "house-rules\""),
@@ -53,8 +56,14 @@ func TestReadmeHook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wharf := runner(t, work)
-	wharf("ext", "build", ext)
+	block, _, _ := strings.Cut(codeBlock(t, "sh", "ext check house-rules"), "bin/wharf run ")
+	block = strings.ReplaceAll(block, "bin/wharf", "wharf")
+	told := runnerOf(t, work, "sh")("-ec", block)
+	for _, want := range []string{"2 cases passed", "it can be loaded, with 0 warnings", `{"decision":"deny",`} {
+		if !strings.Contains(told, want) {
+			t.Errorf("the README's commands do not say %q:\n%s", want, told)
+		}
+	}
 	if out := wharf("ext", "inspect", filepath.Join(ext, "house-rules.wasm")); !strings.Contains(out, "(only for exec), and may answer; if it has not answered within 1s, or fails, the answer is no") {
 		t.Errorf("ext inspect:\n%s", out)
 	}
@@ -68,6 +77,12 @@ func TestReadmeHook(t *testing.T) {
 // it to succeed.
 func runner(t *testing.T, work string) func(args ...string) string {
 	t.Helper()
+	return runnerOf(t, work, "wharf")
+}
+
+// runnerOf is runner for any program.
+func runnerOf(t *testing.T, work, program string) func(args ...string) string {
+	t.Helper()
 	home := t.TempDir()
 	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
 	if err != nil {
@@ -75,12 +90,12 @@ func runner(t *testing.T, work string) func(args ...string) string {
 	}
 	return func(args ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "wharf", args...)
+		cmd := exec.CommandContext(t.Context(), program, args...)
 		cmd.Dir = work
 		cmd.Env = append(os.Environ(), "HOME="+home, "GOFLAGS=-race", "GOPROXY=off", "GOCACHE="+strings.TrimSpace(string(cache)))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			t.Fatalf("wharf %s: %v\n%s", strings.Join(args, " "), err, out)
+			t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
 		}
 		return string(out)
 	}
