@@ -22,7 +22,6 @@ func sessionFork(_ context.Context, io stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(io.out, "session %s is a fork of %s, with %s of it\nto go on: wharf run --resume %s PROMPT\n",
-		log.ID(), id, count(log.Turns(), "turn"), log.ID())
+	fmt.Fprintf(io.out, "session %s is a fork of %s, with %s of it\n%s\n", log.ID(), id, count(log.Turns(), "turn"), goOn(log))
 	return log.Close()
 }

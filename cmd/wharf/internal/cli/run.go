@@ -196,6 +196,10 @@ func (o runOptions) repeat() string {
 	add("provider", o.provider)
 	add("model", o.model)
 	add("base-url", o.baseURL)
+	if o.script != "" {
+		b.WriteString(scriptHint) // the one that was played is used up
+	}
+	add("output-schema", o.schema)
 	add("sandbox", o.profile)
 	if o.noSandbox {
 		b.WriteString(" --no-sandbox")
@@ -212,6 +216,21 @@ func (o runOptions) repeat() string {
 		add("set", set)
 	}
 	return b.String()
+}
+
+// scriptHint stands for the replies of a model that is none.
+const scriptHint = " --script FILE"
+
+// goOn returns how a session is gone on with, as far as its log tells: that names
+// the model that was asked, and not the server.
+func goOn(log *session.Log) string {
+	hint := ""
+	if model := log.Header().Model; model != "" {
+		hint = " --model " + shellWord(oneLine(model, 200))
+	} else if log.Turns() > 0 {
+		hint = scriptHint // only that goes without a model's name
+	}
+	return fmt.Sprintf("to go on: wharf run --resume %s%s PROMPT", log.ID(), hint)
 }
 
 func plainWord(r rune) bool {

@@ -327,7 +327,7 @@ func sessionResume(ctx context.Context, io stdio, args []string) error {
 	for _, repair := range log.Repairs() {
 		fmt.Fprintf(io.out, "session %s was repaired: %s\n", log.ID(), repair)
 	}
-	fmt.Fprintf(io.out, "to go on: wharf run --resume %s PROMPT\n", log.ID())
+	fmt.Fprintln(io.out, goOn(log))
 	return log.Close()
 }
 
