@@ -25,7 +25,15 @@ func (t *turn) govern(ctx context.Context) error {
 			return err
 		}
 	}
-	return t.replace(func(h *session.History) []session.ContextReplaced { return t.governor.Fit(h, false) })
+	if err := t.replace(func(h *session.History) []session.ContextReplaced { return t.governor.Fit(h, false) }); err != nil {
+		return err
+	}
+	var tooLong error
+	t.cfg.Log.View(func(h *session.History) { tooLong = t.governor.TooLong(h) })
+	if tooLong != nil {
+		return &endError{session.ModelError, tooLong} // as the server would end it
+	}
+	return nil
 }
 
 // replace writes down what decide says of the history.

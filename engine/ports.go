@@ -42,6 +42,9 @@ type Governor interface {
 	Estimate(*session.History) int
 	// Room returns how many are left for an answer to a request with that header.
 	Room(*session.History, session.Header) int
+	// TooLong says that the next request is surely more than the model takes, after
+	// all that Fit could do; nil if it may be taken.
+	TooLong(*session.History) error
 }
 
 var (

@@ -370,6 +370,14 @@ func (r *replay) Compaction(*session.History, governance.Reason, bool) *governan
 // Estimate returns nothing: it decides nothing here.
 func (r *replay) Estimate(*session.History) int { return 0 }
 
+// TooLong repeats that a step's request was too long to be sent.
+func (r *replay) TooLong(*session.History) error {
+	if r.step == nil || r.turn.cut() != "" || len(r.step.exchanges) > 0 || r.step.instead != nil {
+		return nil
+	}
+	return errors.New("the record has no request of this step")
+}
+
 // Room returns that there is enough: the record's headers are cut down already.
 func (r *replay) Room(*session.History, session.Header) int { return math.MaxInt }
 

@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Window     int // tokens of a request and its answer together; 0 means 200,000
 	MaxOutput  int // of them, for the answer; 0 means 8,192, or a quarter of Window if that is less
-	BlockLimit int // the budget for a request; 0 means Window − MaxOutput − 1,024; where that is not positive, Fit does nothing
+	BlockLimit int // the budget for a request; 0 means Window − MaxOutput − 1,024, or with an answer of half the window if MaxOutput is more; where that is not positive, Fit does nothing
 	MaxResult  int // characters of a tool's result; 0 means 16,000
 
 	// Keep keeps the whole of a result that is too long, and returns where the model
@@ -30,9 +30,11 @@ type Config struct {
 	Keep func(seq int64, content string) (path string, err error)
 }
 
+// DefaultWindow is the window of a model of which nobody says it.
+const DefaultWindow = 200_000
+
 // The constants of governance.
 const (
-	defaultWindow    = 200_000
 	defaultMaxOutput = 8_192
 	defaultMaxResult = 16_000
 	margin           = 1_024 // of the budget, for what servers add to a request
@@ -50,17 +52,19 @@ type Governor struct {
 	cfg     Config
 	settled int64 // results of the blocks up to this event need not be looked at again
 	header  headerWeight
+	told    bool    // the window is what somebody says, and no guess
 	scale   float64 // what the server counts for a token of ours
 	used    count   // the count that scale comes from
 }
 
 // New returns the governor of a session.
 func New(cfg Config) *Governor {
-	cfg.Window = cmp.Or(cfg.Window, defaultWindow)
+	told := cfg.Window > 0
+	cfg.Window = cmp.Or(cfg.Window, DefaultWindow)
 	cfg.MaxOutput = cmp.Or(cfg.MaxOutput, min(defaultMaxOutput, cfg.Window/4))
 	cfg.MaxResult = cmp.Or(cfg.MaxResult, defaultMaxResult)
-	cfg.BlockLimit = cmp.Or(cfg.BlockLimit, cfg.Window-cfg.MaxOutput-margin)
-	return &Governor{cfg: cfg, scale: 1}
+	cfg.BlockLimit = cmp.Or(cfg.BlockLimit, cfg.Window-min(cfg.MaxOutput, cfg.Window/2)-margin)
+	return &Governor{cfg: cfg, told: told, scale: 1}
 }
 
 // The steps that replace something, as the log names them.

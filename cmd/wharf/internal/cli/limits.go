@@ -2,12 +2,14 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"os"
 	"time"
 
 	"github.com/wharf-agent/wharf/engine"
 	"github.com/wharf-agent/wharf/engine/governance"
+	"github.com/wharf-agent/wharf/engine/session"
 )
 
 // The tables of the configuration that say when enough is enough.
@@ -56,6 +58,30 @@ func (c contextConfig) check() error {
 	return nil
 }
 
+// promptRoom is the least number of tokens for a prompt and what comes of it.
+const promptRoom = 200
+
+// checkRoom refuses limits that leave no room for a conversation beside a header, which
+// is in every request.
+func (c config) checkRoom(header session.Header) error {
+	budget, taken := governance.New(c.governance()).Allowance(header)
+	if budget >= taken+promptRoom {
+		return nil
+	}
+	need := fmt.Sprintf("the system text and tools need about %d", taken)
+	if budget == c.Context.BlockLimit {
+		return usagef("context.block_limit %d is too little for a request: %s: raise it", budget, need)
+	}
+	return usagef("context.window %d leaves %d tokens for a request, and %s: raise it", cmp.Or(c.Context.Window, governance.DefaultWindow), max(budget, 0), need)
+}
+
+// governance returns what the configuration says of the model's context.
+func (c config) governance() governance.Config {
+	return governance.Config{
+		Window: c.Context.Window, MaxOutput: c.maxOutput(), BlockLimit: c.Context.BlockLimit, MaxResult: c.Context.MaxResult,
+	}
+}
+
 // outputLimit returns the server's name for the most that it answers. Of those that
 // speak OpenAI's API most know only the older one.
 func (c config) outputLimit() string {
@@ -86,9 +112,7 @@ func (c config) limit(e *engine.Config) {
 	e.RequestTimeout = time.Duration(c.RequestTimeout)
 	e.Retry = engine.Retries{Attempts: c.Retry.Attempts, MaxWait: time.Duration(c.Retry.MaxWait)}
 	e.Fallbacks = c.Fallbacks
-	e.Context = governance.Config{
-		Window: c.Context.Window, MaxOutput: c.maxOutput(), BlockLimit: c.Context.BlockLimit, MaxResult: c.Context.MaxResult,
-	}
+	e.Context = c.governance()
 	e.OutputLimit = c.outputLimit()
 	e.Budget = engine.Budget{Tokens: c.Budget.Tokens, Cost: c.Budget.Cost, Time: time.Duration(c.Budget.Time)}
 	e.Repeats = engine.Repeats{Advise: c.Repeat.Advise, Refuse: c.Repeat.Refuse}

@@ -218,6 +218,10 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 		return nil, err
 	}
 	p.closes = append(p.closes, equipment.close)
+	system := systemText(plan.workspace, plan.cfg, o.noSandbox)
+	if err := plan.cfg.checkRoom(session.Header{System: system, Tools: equipment.tools.Specs()}); err != nil && !o.withoutModel {
+		return nil, err
+	}
 	if o.record != "" {
 		file, err := newRecording(o.record)
 		if err != nil {
@@ -241,7 +245,7 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 	}
 	cfg := engine.Config{
 		Provider: plan.model, Log: p.log, Tools: &equipment.tools, Hooks: equipment.hooks, Policy: plan.policy,
-		Model: plan.cfg.Model, System: systemText(plan.workspace, plan.cfg, o.noSandbox),
+		Model: plan.cfg.Model, System: system,
 		Parameters: plan.parameters, Redact: plan.redact,
 		Options: session.Options{ToolChoice: plan.cfg.ToolChoice, SingleCalls: plan.cfg.SingleCalls, OutputSchema: plan.schema},
 	}

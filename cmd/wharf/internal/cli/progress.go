@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wharf-agent/wharf/engine/governance"
 	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/engine/tool"
@@ -83,6 +84,8 @@ func (p *progress) event(r session.Record) {
 		if e.By == "fallback" {
 			p.notice("the model gave no summary of what was before, so an extract has to do: %s", e.Error)
 		}
+	case session.ContextReplaced:
+		p.madeRoom(e)
 	case session.HookVerdict:
 		if p.verbose && e.Replaced != nil {
 			fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  the extension %s changed %s", printable(e.Extension), changed[hook.Point(e.Point)])))
@@ -99,6 +102,20 @@ func (p *progress) event(r session.Record) {
 		if p.verbose {
 			fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  [%s %s] %s", e.Extension, e.Level, oneLine(e.Text, 160))))
 		}
+	}
+}
+
+// madeRoom tells of what requests are sent without from here on.
+func (p *progress) madeRoom(e session.ContextReplaced) {
+	n, what := len(e.Targets), ""
+	switch e.By {
+	case governance.ByInFlight:
+		what = count(n, "result") + " of this turn"
+	case governance.BySnip:
+		what = count(n, "old message") + " or results"
+	}
+	if p.verbose && what != "" {
+		fmt.Fprintln(p.w, p.paint(dim, "  the conversation is long, so it goes on without "+what))
 	}
 }
 

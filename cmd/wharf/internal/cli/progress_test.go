@@ -45,3 +45,16 @@ func TestCountdown(t *testing.T) {
 		})
 	}
 }
+
+// Who follows a run sees when something was left out to make room.
+func TestWhatMadeRoomIsShown(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&out, true)
+	for _, e := range []session.ContextReplaced{{By: "result_budget", Targets: []int64{1}}, {By: "in_flight", Targets: []int64{4}}, {By: "snip", Targets: []int64{2, 3}}} {
+		p.event(session.Record{Event: e})
+	}
+	want := "  the conversation is long, so it goes on without 1 result of this turn\n  the conversation is long, so it goes on without 2 old messages or results\n"
+	if got := out.String(); got != want {
+		t.Errorf("the user sees\n%s\nwant\n%s", got, want)
+	}
+}
