@@ -52,15 +52,15 @@ func sessionCompact(ctx context.Context, io stdio, args []string) (err error) {
 	defer func() { err = errors.Join(err, parts.close()) }()
 	summary, err := parts.engine.Compact(ctx, !o.withoutModel)
 	if err != nil {
-		return fmt.Errorf("compact session %s: %w", o.resume, err)
+		return fmt.Errorf("compact session %s: %w", plan.resume, err)
 	}
 	if summary == "" {
-		fmt.Fprintf(io.out, "session %s has nothing to summarize\n", o.resume)
+		fmt.Fprintf(io.out, "session %s has nothing to summarize\n", plan.resume)
 		return nil
 	}
 	if ended.Error != "" {
 		view.notice("the model gave no summary, so this is an extract: %s", ended.Error)
 	}
-	fmt.Fprintf(io.out, "%s\n\nsession %s now has about %d tokens\n", printable(summary), o.resume, ended.Tokens)
+	fmt.Fprintf(io.out, "%s\n\nsession %s now has about %d tokens\n", printable(summary), plan.resume, ended.Tokens)
 	return nil
 }

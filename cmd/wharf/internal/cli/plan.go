@@ -91,10 +91,7 @@ func (o runOptions) workspace(f folders, view *progress) (string, session.ID, er
 	if o.fork && !o.cont && o.resume == "" {
 		return "", "", usagef("--fork needs a session to copy: add -c or --resume ID")
 	}
-	dir, err := filepath.Abs(o.dir)
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
+	dir, err := realFolder(o.dir)
 	if err != nil {
 		return "", "", usagef("work in %q: %w", o.dir, err)
 	}
@@ -105,30 +102,47 @@ func (o runOptions) workspace(f folders, view *progress) (string, session.ID, er
 	if err != nil {
 		return "", "", err
 	}
-	switch {
-	case o.cont:
-		id, skipped, err := store.Latest(dir)
-		for _, bad := range skipped {
-			view.notice("a later session of this folder is left out: %v", bad)
-		}
-		if err != nil {
-			return "", "", exitError{exitUsage, err}
-		}
-		return dir, id, nil
-	case o.resume != "":
-		records, _, err := store.Read(session.ID(o.resume))
-		if err != nil {
-			return "", "", exitError{exitUsage, err}
-		}
-		if len(records) > 0 && o.dir == "" {
-			cwd := records[0].Event.(session.Started).Cwd
-			if dir, err = filepath.EvalSymlinks(cwd); err != nil || !filepath.IsAbs(dir) {
-				return "", "", usagef("resume session %s: its folder %q is not there any more: name another with -C DIR", o.resume, cwd)
-			}
-		}
-		return dir, session.ID(o.resume), nil
+	name := o.resume
+	if o.cont {
+		name = lastSession
 	}
-	return dir, "", nil
+	if name == "" {
+		return dir, "", nil
+	}
+	id, err := findSession(store, dir, name, view)
+	if err != nil {
+		return "", "", exitError{exitUsage, err}
+	}
+	if o.resume != "" && o.dir == "" {
+		dir, err = folderOf(store, id)
+	}
+	return dir, id, err
+}
+
+// realFolder returns a folder without links; no name is that of this folder.
+func realFolder(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir)
+}
+
+// folderOf returns the folder that a session works in.
+func folderOf(store *session.Store, id session.ID) (string, error) {
+	records, _, err := store.Read(id)
+	if err != nil {
+		return "", exitError{exitUsage, err}
+	}
+	if len(records) == 0 {
+		return realFolder("")
+	}
+	cwd := records[0].Event.(session.Started).Cwd
+	dir, err := filepath.EvalSymlinks(cwd)
+	if err != nil || !filepath.IsAbs(dir) {
+		return "", usagef("resume session %s: its folder %q is not there any more: name another with -C DIR", id, cwd)
+	}
+	return dir, nil
 }
 
 // config loads the configuration and puts the flags over it.

@@ -54,7 +54,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.format, "output-format", formatText, "text, json (one object at the end) or stream-json (each event of the log, then that object)")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show progress on standard error also where that is no terminal")
 	f.BoolVarP(&o.cont, "continue", "c", false, "go on with the last session of this folder")
-	f.StringVar(&o.resume, "resume", "", "go on with the session `ID`")
+	f.StringVar(&o.resume, "resume", "", "go on with the session `ID` (or a beginning or end of that, or last)")
 	f.BoolVar(&o.fork, "fork", false, "with -c or --resume: go on in a copy of the session, which stays as it is")
 	f.StringVar(&o.provider, "provider", "", "openai (any compatible server), anthropic or script")
 	f.StringVar(&o.model, "model", "", "the model, by the server's name for it")

@@ -36,8 +36,37 @@ func sessionArgs(io stdio, flags *pflag.FlagSet, synopsis string, args []string)
 	if flags.NArg() != 1 {
 		return nil, "", usagef("%s: it takes one session: see \"wharf session list\"", flags.Name())
 	}
+	return namedSession(io, flags.Arg(0))
+}
+
+// namedSession returns the store, and the session in it that the user means.
+func namedSession(io stdio, name string) (*session.Store, session.ID, error) {
 	store, err := openStore()
-	return store, session.ID(flags.Arg(0)), err
+	if err != nil {
+		return nil, "", err
+	}
+	dir, err := realFolder("")
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := findSession(store, dir, name, newProgress(io.err, false))
+	return store, id, err
+}
+
+// lastSession is the name of the last session of the folder.
+const lastSession = "last"
+
+// findSession returns the session that a user means by name: the last one of the
+// folder dir, or one that [session.Store.Find] knows.
+func findSession(store *session.Store, dir, name string, view *progress) (session.ID, error) {
+	if name != lastSession {
+		return store.Find(name)
+	}
+	id, skipped, err := store.Latest(dir)
+	for _, bad := range skipped {
+		view.notice("a later session of this folder is left out: %v", bad)
+	}
+	return id, err
 }
 
 func openStore() (*session.Store, error) {
@@ -313,11 +342,11 @@ func sessionResume(ctx context.Context, io stdio, args []string) error {
 	if len(args) > 1 {
 		return runCommand(ctx, io, append([]string{"--resume", args[0]}, args[1:]...))
 	}
-	store, err := openStore()
+	store, id, err := namedSession(io, args[0])
 	if err != nil {
 		return err
 	}
-	log, err := store.Resume(session.ID(args[0]), nil)
+	log, err := store.Resume(id, nil)
 	if err != nil {
 		return err
 	}
