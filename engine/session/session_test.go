@@ -317,6 +317,40 @@ func TestRepairTellsWhatIsKnown(t *testing.T) {
 	}
 }
 
+// What a turn used up is known up to where it was interrupted, and is that turn's alone.
+func TestRepairKeepsTheUsage(t *testing.T) {
+	store := testStore(t)
+	used := func(n int64) Usage {
+		return Usage{InputTokens: n, OutputTokens: 2 * n, CacheReadTokens: 3 * n, ReasoningTokens: 4 * n}
+	}
+	id := writeAll(t, store, []Event{
+		nil,
+		TurnStarted{Turn: 1, Origin: "user"},
+		AssistantMessage{Text: "Done.", Usage: used(1000)},
+		TurnEnded{Turn: 1, Reason: Completed, Usage: used(1000)},
+		TurnStarted{Turn: 2, Origin: "user"},
+		CompactionStarted{Reason: "threshold"},
+		CompactionEnded{By: "model", Usage: used(1)},
+		StepStarted{Turn: 2, Step: 1},
+		AssistantMessage{Text: "On it.", Usage: used(10)},
+		ExtensionAsked{Extension: "style", CallID: "style/1", Reserved: 5},
+		ExtensionAnswered{Extension: "style", CallID: "style/1", Usage: used(100), Tokens: 300},
+	})
+	log, err := store.Resume(id, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	records, _, err := store.Read(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := TurnEnded{Turn: 2, Reason: Interrupted, Usage: used(111), Steps: 1, Error: processEnded}
+	if got := records[len(records)-1].Event; got != want {
+		t.Errorf("repair ends with %+v; want %+v", got, want)
+	}
+}
+
 func TestAppendRefusesWhatIsOutOfPlace(t *testing.T) {
 	log, err := testStore(t).Create("/w", nil)
 	if err != nil {

@@ -8,9 +8,10 @@ import (
 // state is how far a log has come: what is open and which calls still lack a
 // result. [Verify] refuses what it refuses; [Repair] closes what it has open.
 type state struct {
-	turns, turn int // turns so far; the open one, or 0
-	step        int // the open step, or 0
-	steps       int // steps so far in the open turn
+	turns, turn int   // turns so far; the open one, or 0
+	step        int   // the open step, or 0
+	steps       int   // steps so far in the open turn
+	usage       Usage // of all that asked a model in it so far
 	pending     []pendingCall
 	children    []ID // subagents that work
 	compacting  bool
@@ -51,6 +52,7 @@ func (s *state) add(r Record) error {
 		if s.turn == 0 {
 			return fmt.Errorf("an assistant message outside a turn")
 		}
+		s.usage = s.usage.Add(e.Usage)
 		for _, c := range e.Calls {
 			if s.called == nil {
 				s.called = map[CallID]bool{}
@@ -76,6 +78,7 @@ func (s *state) add(r Record) error {
 			return fmt.Errorf("a compaction ends that was not started")
 		}
 		s.compacting = false
+		s.usage = s.usage.Add(e.Usage)
 	case HookVerdict:
 		s.met(e.Extension)
 	case HookFailed:
@@ -90,6 +93,7 @@ func (s *state) add(r Record) error {
 		s.spend(e.Extension, e.Reserved)
 		s.reserved[e.CallID] = e.Reserved
 	case ExtensionAnswered:
+		s.usage = s.usage.Add(e.Usage)
 		s.spend(e.Extension, e.Tokens-s.reserved[e.CallID])
 		delete(s.reserved, e.CallID)
 	}
@@ -125,7 +129,7 @@ func (s *state) startTurn(e TurnStarted) error {
 	if e.Turn != s.turns+1 {
 		return fmt.Errorf("turn %d follows turn %d", e.Turn, s.turns)
 	}
-	s.turns, s.turn, s.steps = e.Turn, e.Turn, 0
+	s.turns, s.turn, s.steps, s.usage = e.Turn, e.Turn, 0, Usage{}
 	return nil
 }
 
@@ -218,7 +222,7 @@ func (s *state) repair(seq int64) []Event {
 	}
 	if s.turn != 0 {
 		events = append(events, TurnEnded{
-			Turn: s.turn, Reason: Interrupted, Steps: s.steps,
+			Turn: s.turn, Reason: Interrupted, Usage: s.usage, Steps: s.steps,
 			Error: processEnded,
 		})
 	}
