@@ -64,7 +64,11 @@ func extBench(ctx context.Context, io stdio, args []string) error {
 		}
 		b.payload = raw
 	}
-	wasm, err := readModule(flags.Arg(0))
+	file, err := builtIn(flags.Arg(0), newProgress(io.err, false))
+	if err != nil {
+		return fmt.Errorf("bench %w", err)
+	}
+	wasm, err := readModule(file)
 	if err == nil {
 		err = b.run(ctx, flags.Arg(0), wasm)
 	}

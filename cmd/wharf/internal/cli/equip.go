@@ -40,7 +40,7 @@ func addExtensionFlags(f *pflag.FlagSet, into *[]extensionFlag) {
 	f.Var(&listFlag{kind: "file", set: func(path string) error {
 		*into = append(*into, extensionFlag{path: path})
 		return nil
-	}}, "ext", "load the extension in `FILE.wasm`, or the shipped one of that name; repeatable")
+	}}, "ext", "load the extension in `FILE.wasm`, or what was built in that folder, or the shipped one of that name; repeatable")
 	f.Var(&listFlag{kind: "key", set: func(grant string) error {
 		if len(*into) == 0 {
 			return errors.New("it belongs to the --ext before it, and there is none")
@@ -210,6 +210,9 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 	e.vouch = cfg.vouch
 	named := map[string]bool{}
 	for i := range flags {
+		if flags[i].path, err = builtIn(flags[i].path, view); err != nil {
+			return usagef("--ext %w", err)
+		}
 		flags[i].read()
 		named[flags[i].name] = true
 	}

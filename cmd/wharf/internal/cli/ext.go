@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/wharf-agent/wharf/extensions"
@@ -14,10 +17,29 @@ func extCommand(ctx context.Context, io stdio, args []string) error {
 		{"build", "[DIR]", "make NAME.wasm of a folder", extBuild},
 		{"check", "FILE.wasm|DIR", "can it be loaded, and what is doubtful in it?", extCheck},
 		{"test", "[DIR|FILE.wasm]", "run its cases (testdata/*.toml)", extTest},
-		{"inspect", "FILE.wasm", "what it is, and what it asks for", extInspect},
-		{"run", "FILE.wasm POINT|--tool TOOL", "call it once, with a payload of yours", extRun},
-		{"bench", "FILE.wasm", "how long a call takes", extBench},
+		{"inspect", "FILE.wasm|DIR", "what it is, and what it asks for", extInspect},
+		{"run", "FILE.wasm|DIR POINT|--tool TOOL", "call it once, with a payload of yours", extRun},
+		{"bench", "FILE.wasm|DIR", "how long a call takes", extBench},
 	}, args)
+}
+
+// builtIn returns the file of a module that is named by its folder: what was built
+// there. Any other name stays as it is; a shipped extension's goes before a folder's.
+func builtIn(path string, view *progress) (string, error) {
+	if slices.Contains(extensions.Names(), path) {
+		return path, nil
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return path, nil // who reads it says what is wrong with it
+	}
+	file, doubts, err := moduleOf(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: that is a folder: %w", path, err)
+	}
+	for _, doubt := range doubts {
+		view.notice("%s", doubt)
+	}
+	return file, nil
 }
 
 // readModule reads a module from a file, or the shipped extension of that name.

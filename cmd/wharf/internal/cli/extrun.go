@@ -56,13 +56,17 @@ func extRun(ctx context.Context, io stdio, args []string) error {
 	flags.StringVar(&t.tool, "tool", "", "call `TOOL` instead of a hook, with its arguments as the payload")
 	flags.StringArrayVar(&t.grants, "grant", nil, "grant it `all`, or what it asks for under a key of [capabilities]; repeatable")
 	asJSON := flags.Bool("json", false, "print one JSON object")
-	if err := parse(io, flags, "ext run [flags] FILE.wasm POINT|--tool TOOL [< payload.json]", args); err != nil {
+	if err := parse(io, flags, "ext run [flags] FILE.wasm|DIR POINT|--tool TOOL [< payload.json]", args); err != nil {
 		return err
 	}
 	if flags.NArg() != 2 && (t.tool == "" || flags.NArg() != 1) || flags.NArg() == 2 && t.tool != "" {
-		return usagef("ext run: it takes a file, or the name of a shipped extension (%s), and a hook point or --tool TOOL", strings.Join(extensions.Names(), ", "))
+		return usagef("ext run: it takes a file or a folder, or the name of a shipped extension (%s), and a hook point or --tool TOOL", strings.Join(extensions.Names(), ", "))
 	}
-	t.file, t.point = flags.Arg(0), hook.Point(flags.Arg(1))
+	var err error
+	if t.file, err = builtIn(flags.Arg(0), newProgress(io.err, false)); err != nil {
+		return usagef("run %w", err)
+	}
+	t.point = hook.Point(flags.Arg(1))
 	if err := t.read(io.in, *payload); err != nil {
 		return err
 	}

@@ -42,13 +42,17 @@ type inspected struct {
 func extInspect(ctx context.Context, io stdio, args []string) error {
 	flags := pflag.NewFlagSet("ext inspect", pflag.ContinueOnError)
 	asJSON := flags.Bool("json", false, "print one JSON object")
-	if err := parse(io, flags, "ext inspect [--json] FILE.wasm", args); err != nil {
+	if err := parse(io, flags, "ext inspect [--json] FILE.wasm|DIR", args); err != nil {
 		return err
 	}
 	if flags.NArg() != 1 {
-		return usagef("ext inspect: it takes one file, or the name of a shipped extension: %s", strings.Join(extensions.Names(), ", "))
+		return usagef("ext inspect: it takes one file or folder, or the name of a shipped extension: %s", strings.Join(extensions.Names(), ", "))
 	}
-	wasm, missing := readModule(flags.Arg(0))
+	file, err := builtIn(flags.Arg(0), newProgress(io.err, false))
+	if err != nil {
+		return fmt.Errorf("inspect %w", err)
+	}
+	wasm, missing := readModule(file)
 	if wasm == nil {
 		return missing
 	}
