@@ -65,7 +65,7 @@ func (t *turn) shorten(ctx context.Context, attempt int, r reply, failure error)
 			return false, err
 		}
 	}
-	return true, t.record(session.RequestRetried{Attempt: attempt, Cause: refusal.Error()})
+	return true, t.record(session.RequestRetried{Attempt: attempt, Cause: refusal.Cause()})
 }
 
 // compact has what is due summarized, unless a hook is against it, and returns the

@@ -66,7 +66,7 @@ func (t *turn) withoutImages(attempt int, cause *provider.Error) (again, error) 
 	if err != nil || !found {
 		return notAgain, err
 	}
-	return sameModel, t.record(session.RequestRetried{Attempt: attempt, Cause: cause.Error()})
+	return sameModel, t.record(session.RequestRetried{Attempt: attempt, Cause: cause.Cause()})
 }
 
 // passes reports whether a failure may be gone the next time.
@@ -87,7 +87,11 @@ func (t *turn) await(ctx context.Context, attempt int, r reply, cause *provider.
 	}
 	delay := max(cause.RetryAfter, time.Second<<min(attempt-1, 6))
 	delay += time.Duration(rand.Int64N(int64(delay)/10 + 1)) // so that many that failed at once do not come back at once
-	if err := t.record(session.RequestRetried{Attempt: attempt, DelayMS: delay.Milliseconds(), Cause: cause.Error()}); err != nil {
+	retried := session.RequestRetried{Attempt: attempt, DelayMS: delay.Milliseconds(), Cause: cause.Cause()}
+	if t.replay == nil { // which has no limit of its own
+		retried.Attempts = t.cfg.Retry.Attempts
+	}
+	if err := t.record(retried); err != nil {
 		return err
 	}
 	if err := t.hooks.Notification(ctx, t.at(), hook.Retrying, cause.Error()); err != nil {
@@ -110,7 +114,7 @@ func (t *turn) await(ctx context.Context, attempt int, r reply, cause *provider.
 func (t *turn) fallBack(ctx context.Context, attempt int, cause *provider.Error) error {
 	t.model = t.cfg.Fallbacks[t.fallback]
 	t.fallback++
-	if err := t.record(session.RequestRetried{Attempt: attempt, Cause: cause.Error(), Model: t.model}); err != nil {
+	if err := t.record(session.RequestRetried{Attempt: attempt, Cause: cause.Cause(), Model: t.model}); err != nil {
 		return err
 	}
 	return t.hooks.Notification(ctx, t.at(), hook.Fallback, t.model)

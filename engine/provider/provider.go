@@ -94,14 +94,18 @@ type Error struct {
 
 // Error says what happened, why, and what to do.
 func (e *Error) Error() string {
-	text := e.Message
-	if e.Status != 0 {
-		text = fmt.Sprintf("status %d: %s", e.Status, text)
-	}
 	if e.Advice != "" {
-		text += ": " + e.Advice
+		return e.Cause() + ": " + e.Advice
 	}
-	return text
+	return e.Cause()
+}
+
+// Cause says what happened and why, for where something is done about it already.
+func (e *Error) Cause() string {
+	if e.Status != 0 {
+		return fmt.Sprintf("status %d: %s", e.Status, e.Message)
+	}
+	return e.Message
 }
 
 // Unwrap returns the cause.

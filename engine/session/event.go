@@ -129,6 +129,8 @@ type RequestRetried struct {
 	DelayMS int64  `json:"delay_ms"`
 	Cause   string `json:"cause"`
 	Model   string `json:"model,omitempty"` // that is asked instead
+
+	Attempts int `json:"attempts,omitempty"` // how many there are to be at most; 0 where it is not a matter of waiting
 }
 
 // AssistantMessage is what the model answered.

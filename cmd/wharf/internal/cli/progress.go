@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -126,7 +127,11 @@ func (p *progress) retried(e session.RequestRetried) {
 		return
 	}
 	wait := time.Duration(e.DelayMS) * time.Millisecond
-	p.notice("the request failed and is sent again in %v: %s", wait.Round(100*time.Millisecond), e.Cause)
+	if wait == 0 { // it is another request now
+		p.notice("the request failed and is sent again without what was too much: %s", e.Cause)
+		return
+	}
+	p.notice("the request failed: %s (attempt %s); again in %v", e.Cause, ofAttempts(e), wait.Round(100*time.Millisecond))
 	if !p.live {
 		return
 	}
@@ -139,6 +144,14 @@ func (p *progress) retried(e session.RequestRetried) {
 		defer close(ended)
 		p.countDown(time.Now().Add(wait), end)
 	}()
+}
+
+// ofAttempts says which attempt failed, of how many if the log says.
+func ofAttempts(e session.RequestRetried) string {
+	if e.Attempts == 0 {
+		return strconv.Itoa(e.Attempt)
+	}
+	return fmt.Sprintf("%d of %d", e.Attempt, e.Attempts)
 }
 
 // countDown shows a line that says how long it is until then.

@@ -19,11 +19,11 @@ func TestCountdown(t *testing.T) {
 		goes time.Duration // until the next event
 		want string
 	}{
-		{"on a terminal", true, 3100 * time.Millisecond, 3100 * time.Millisecond, "wharf: the request failed and is sent again in 3.1s: busy\n" +
+		{"on a terminal", true, 3100 * time.Millisecond, 3100 * time.Millisecond, "wharf: the request failed: busy (attempt 1 of 4); again in 3.1s\n" +
 			"[… again in 3s][… again in 2s][… again in 1s][… again in 0s][]"},
-		{"that is cut short", true, time.Minute, 1500 * time.Millisecond, "wharf: the request failed and is sent again in 1m0s: busy\n" +
+		{"that is cut short", true, time.Minute, 1500 * time.Millisecond, "wharf: the request failed: busy (attempt 1 of 4); again in 1m0s\n" +
 			"[… again in 1m0s][… again in 59s][]"},
-		{"elsewhere", false, time.Minute, time.Second, "wharf: the request failed and is sent again in 1m0s: busy\n"},
+		{"elsewhere", false, time.Minute, time.Second, "wharf: the request failed: busy (attempt 1 of 4); again in 1m0s\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestCountdown(t *testing.T) {
 				var out bytes.Buffer
 				p := newProgress(&out, false)
 				p.live = tt.live
-				p.event(session.Record{Event: session.RequestRetried{Attempt: 1, DelayMS: tt.wait.Milliseconds(), Cause: "busy"}})
+				p.event(session.Record{Event: session.RequestRetried{Attempt: 1, Attempts: 4, DelayMS: tt.wait.Milliseconds(), Cause: "busy"}})
 				<-time.After(tt.goes)
 				p.event(session.Record{Event: session.RequestSent{}})
 				got := out.String()
@@ -54,6 +54,19 @@ func TestWhatMadeRoomIsShown(t *testing.T) {
 		p.event(session.Record{Event: e})
 	}
 	want := "  the conversation is long, so it goes on without 1 result of this turn\n  the conversation is long, so it goes on without 2 old messages or results\n"
+	if got := out.String(); got != want {
+		t.Errorf("the user sees\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What is asked again at once is another request, or goes to another model.
+func TestWhatIsAskedAgainAtOnce(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&out, false)
+	p.event(session.Record{Event: session.RequestRetried{Attempt: 1, Cause: "status 400: too long"}})
+	p.event(session.Record{Event: session.RequestRetried{Attempt: 2, Cause: "status 503: busy", Model: "other"}})
+	want := "wharf: the request failed and is sent again without what was too much: status 400: too long\n" +
+		"wharf: the request failed, and the model other is asked instead: status 503: busy\n"
 	if got := out.String(); got != want {
 		t.Errorf("the user sees\n%s\nwant\n%s", got, want)
 	}
