@@ -9,16 +9,31 @@ import (
 
 	"github.com/wharf-agent/wharf/cmd/wharf/internal/cli"
 	"github.com/wharf-agent/wharf/host"
+	"github.com/wharf-agent/wharf/host/hosttest"
 )
 
 func TestMain(m *testing.M) {
 	host.Init()
-	testscript.Main(m, map[string]func(){"wharf": func() { os.Exit(cli.Main()) }})
+	testscript.Main(tests{m}, map[string]func(){"wharf": func() {
+		if path := os.Getenv("WHARF_TEST_COMPILER"); path != "" {
+			cli.Compiler = path
+		}
+		os.Exit(cli.Main())
+	}})
 }
 
+// tests runs the tests with a compiler that is built without the race detector.
+type tests struct{ m *testing.M }
+
+func (t tests) Run() int { return hosttest.Main(t.m) }
+
 // TestScript runs the command line as its users do. One compile cache serves
-// all scripts, since compiling under the race detector is slow.
+// all scripts.
 func TestScript(t *testing.T) {
+	compiler, err := hosttest.Compiler()
+	if err != nil {
+		t.Fatal(err)
+	}
 	cache := t.TempDir()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -31,6 +46,7 @@ func TestScript(t *testing.T) {
 			env.Defer(func() { os.RemoveAll(home) })
 			env.Setenv("HOME", home)
 			env.Setenv("XDG_CACHE_HOME", cache)
+			env.Setenv("WHARF_TEST_COMPILER", compiler)
 			env.Setenv("GOCACHE", os.Getenv("GOCACHE"))
 			return nil
 		},

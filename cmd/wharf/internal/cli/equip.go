@@ -189,9 +189,13 @@ func workspaceCache(f folders, name string) string {
 // in this process, so no command may ever reach it.
 func compiledCache(f folders) string { return filepath.Join(f.cache, "compiled") }
 
+// Compiler is the program that compiles modules: this one, in a process of its own.
+// Tests name another, which is built without the race detector.
+var Compiler = "/proc/self/exe"
+
 // openHost opens the Wasm host on Wharf's folders.
 func openHost(f folders) (*host.Host, error) {
-	return host.Open(host.Config{CacheDir: compiledCache(f), KVDir: filepath.Join(f.state, "kv"), Compiler: "/proc/self/exe"})
+	return host.Open(host.Config{CacheDir: compiledCache(f), KVDir: filepath.Join(f.state, "kv"), Compiler: Compiler})
 }
 
 // load loads the extensions of the configuration and those named by --ext. One

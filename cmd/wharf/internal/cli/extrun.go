@@ -124,7 +124,7 @@ func (t *trial) run(ctx context.Context) (*tried, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := host.Open(host.Config{CacheDir: compiledCache(f), KVDir: kept, Compiler: "/proc/self/exe"})
+	h, err := host.Open(host.Config{CacheDir: compiledCache(f), KVDir: kept, Compiler: Compiler})
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ func (t *tester) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	runner, err := exttest.Open(ctx, exttest.Config{Wasm: wasm, CacheDir: compiledCache(f), Compiler: "/proc/self/exe"})
+	runner, err := exttest.Open(ctx, exttest.Config{Wasm: wasm, CacheDir: compiledCache(f), Compiler: Compiler})
 	if err != nil {
 		return exitError{exitUsage, fmt.Errorf("test %s: %w", file, err)}
 	}
