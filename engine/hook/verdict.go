@@ -27,7 +27,9 @@ const (
 	Fail     Decision = "fail"
 )
 
-// Verdict is what a hook answers, in JSON. Every field is optional.
+// Verdict is what a hook answers, in JSON. Every field is optional. What a point
+// takes stands in its row of [Points]: the decisions, the keys that Replace may
+// hold, and whether there may be a Context. Anything else is a bad answer.
 type Verdict struct {
 	Decision Decision                   `json:"decision"`
 	Reason   string                     `json:"reason"`

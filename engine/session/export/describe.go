@@ -58,7 +58,7 @@ func describeExtension(e session.Event) (title, text string, id session.CallID) 
 	case session.SubagentStarted:
 		return "subagent", fmt.Sprintf("%s begins: %s", e.Session, e.Task), e.CallID
 	case session.SubagentEnded:
-		return "subagent", lines(fmt.Sprintf("%s ended: %s after %d steps", e.Session, e.Reason, e.Steps), e.Error), ""
+		return "subagent", lines(fmt.Sprintf("%s ended: %s after %s", e.Session, e.Reason, count(e.Steps, "step")), e.Error), ""
 	case session.Unknown:
 		return e.Type, string(e.Data), ""
 	}

@@ -163,6 +163,22 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
+// withoutCode takes the pieces of code out of a line, as a reader of Markdown does:
+// each ends at the next run of as many backticks as it begins with.
+func withoutCode(line string) string {
+	runs := regexp.MustCompile("`+").FindAllStringIndex(line, -1)
+	outside, at := "", 0
+	for i := 0; i < len(runs); i++ {
+		for j := i + 1; j < len(runs); j++ {
+			if runs[j][1]-runs[j][0] == runs[i][1]-runs[i][0] {
+				outside, at, i = outside+line[at:runs[i][0]], runs[j][1], j
+				break
+			}
+		}
+	}
+	return outside + line[at:]
+}
+
 // In Markdown no text of the log is outside of a block or a piece of code.
 func TestMarkdownShowsTextAsText(t *testing.T) {
 	var b strings.Builder
@@ -179,7 +195,7 @@ func TestMarkdownShowsTextAsText(t *testing.T) {
 			fence = ticks
 			blocks++
 		case fence == "":
-			outside := regexp.MustCompile("(`+) .*? (`+)").ReplaceAllString(line, "")
+			outside := withoutCode(line)
 			if strings.Contains(outside, "script") || strings.Contains(outside, "evil") || strings.Contains(line, "\x1b") {
 				t.Errorf("outside of blocks stands %q", line)
 			}
@@ -188,7 +204,7 @@ func TestMarkdownShowsTextAsText(t *testing.T) {
 	if fence != "" || blocks < 20 {
 		t.Errorf("%d blocks, and one of them open: %t", blocks, fence != "")
 	}
-	if !strings.Contains(b.String(), "\n## Turn 2: ` open `\n") {
+	if !strings.Contains(b.String(), "\n## Turn 2: `open`\n") {
 		t.Error("no heading of the second turn")
 	}
 }
@@ -223,5 +239,22 @@ func TestExportOfEveryFormat(t *testing.T) {
 		if text := page(t, records); !strings.Contains(text, "</html>") {
 			t.Errorf("%s: the page has no end", path)
 		}
+	}
+}
+
+func TestInlineIsPaddedOnlyForBackticks(t *testing.T) {
+	for text, want := range map[string]string{
+		"a b": "`a b`", "": "`  `", "a`b": "``a`b``", "`a": "`` `a ``", "a`": "`` a` ``", " a\nb ": "`a b`",
+	} {
+		if got := inline(text); got != want {
+			t.Errorf("inline(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestOneIsNoPlural(t *testing.T) {
+	c := conversation{Requests: 3, Calls: 1}
+	if got := c.Facts()[1].Value; got != "3, and 1 call of tools" {
+		t.Errorf("the requests are told as %q", got)
 	}
 }

@@ -18,7 +18,7 @@ func (c *conversation) Facts() []fact {
 		{"folder", c.Start.Cwd},
 		{"started", c.Begun.UTC().Format("2006-01-02 15:04:05 UTC")},
 		{"model", c.Model},
-		{"requests", fmt.Sprintf("%d, and %d calls of tools", c.Requests, c.Calls)},
+		{"requests", fmt.Sprintf("%d, and %s of tools", c.Requests, count(c.Calls, "call"))},
 		{"tokens", tokens(c.Usage)},
 		{"written by", "wharf " + c.Start.Versions.Wharf},
 	}
@@ -39,6 +39,13 @@ func tokens(u session.Usage) string {
 	return text
 }
 
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // State says how a turn ended.
 func (t *turn) State() string {
 	if t.Reason == "" {
@@ -49,11 +56,7 @@ func (t *turn) State() string {
 
 // Measure says what a turn took.
 func (t *turn) Measure() string {
-	steps := "1 step"
-	if t.Steps != 1 {
-		steps = fmt.Sprintf("%d steps", t.Steps)
-	}
-	return fmt.Sprintf("%s in %s; tokens: %s", steps, took(t.Took), tokens(t.Usage))
+	return fmt.Sprintf("%s in %s; tokens: %s", count(t.Steps, "step"), took(t.Took), tokens(t.Usage))
 }
 
 // State says how a call ended.

@@ -70,7 +70,7 @@ func (m *markdown) item(i *item) {
 		m.block(i.Text)
 	}
 	if n := len(i.Images); n > 0 {
-		m.line("\n(%d images)", n)
+		m.line("\n(%s)", count(n, "image"))
 	}
 }
 
@@ -81,5 +81,8 @@ func inline(text string) string {
 	for strings.Contains(text, fence) {
 		fence += "`"
 	}
-	return fence + " " + text + " " + fence
+	if text == "" || strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
+		text = " " + text + " " // which a reader takes off again
+	}
+	return fence + text + fence
 }

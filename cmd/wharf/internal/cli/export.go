@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -40,7 +41,11 @@ func sessionExport(_ context.Context, io stdio, args []string) error {
 	if err := keepOut(*output); err != nil {
 		return err
 	}
-	return writeOutput(*output, content.Bytes())
+	if err := writeOutput(*output, content.Bytes()); err != nil {
+		return err
+	}
+	fmt.Fprintf(io.err, "wharf: session %s is written to %s\n", id, printable(*output))
+	return nil
 }
 
 // exporters write a session, by the format's name.
@@ -121,7 +126,7 @@ func keepOut(path string) error {
 func writeWhole(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %q: %w", path, bare(err))
 	}
 	_, err = f.Write(content)
 	err = errors.Join(err, f.Close())
@@ -129,7 +134,19 @@ func writeWhole(path string, content []byte) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+		return fmt.Errorf("write %q: %w", path, errors.Join(bare(err), os.Remove(f.Name())))
 	}
 	return nil
+}
+
+// bare returns the cause of an error without the name of the file that it was
+// about, where that is none that the user knows.
+func bare(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
 }
