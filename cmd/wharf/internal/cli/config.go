@@ -289,7 +289,34 @@ func tomlError(from string, err error) error {
 	if errors.As(err, &syntax) {
 		return fmt.Errorf("%s:%d: %s: this is TOML, where a text needs quotes", from, syntax.Position.Line, syntax.Message)
 	}
+	if found := wrongType.FindStringSubmatch(err.Error()); found != nil {
+		return fmt.Errorf("%s:%s: %s is %s", from, found[1], found[2], inWords(found[2], typeAt(strings.Split(found[2], "."))))
+	}
 	return fmt.Errorf("%s: %w", from, err)
+}
+
+// wrongType is how the TOML library says that a value is of another type than its key.
+var wrongType = regexp.MustCompile(`^toml: line (\d+) \(last key "(.+)"\): (?:incompatible types|type mismatch)`)
+
+// inWords says what a key's value has to be.
+func inWords(key string, t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Slice:
+		return fmt.Sprintf(`a list of texts: write %s = ["one", "two"]`, key)
+	case reflect.Struct, reflect.Map:
+		return fmt.Sprintf("a table: write [%s] and what is in it below", key)
+	case reflect.Bool:
+		return "true or false, without quotes"
+	case reflect.Int, reflect.Int64:
+		return "a whole number, without quotes"
+	case reflect.Float64:
+		return "a number, without quotes"
+	default:
+		return "a text: put it in quotes"
+	}
 }
 
 // lineOf returns the line that defines key: the first up to which the text

@@ -52,3 +52,25 @@ func TestConfigurationIsDocumented(t *testing.T) {
 		t.Errorf("the example reads as %+v, %v", cfg, err)
 	}
 }
+
+// A value of a wrong type is told in the words of the configuration.
+func TestWrongTypesAreToldInWords(t *testing.T) {
+	tests := []struct{ set, want string }{
+		{`fallback_models=good`, `--set:1: fallback_models is a list of texts: write fallback_models = ["one", "two"]`},
+		{`fallback_models=[1]`, `--set:1: fallback_models is a list of texts: write fallback_models = ["one", "two"]`},
+		{`max_steps=1.5`, `--set:1: max_steps is a whole number, without quotes`},
+		{`budget.tokens=many`, `--set:1: budget.tokens is a whole number, without quotes`},
+		{`budget.cost=much`, `--set:1: budget.cost is a number, without quotes`},
+		{`compat.stream_usage="true"`, `--set:1: compat.stream_usage is true or false, without quotes`},
+		{`model=3`, `--set:1: model is a text: put it in quotes`},
+		{`trust.x=3`, `--set:1: trust.x is a text: put it in quotes`},
+		{`retry=3`, `--set:1: retry is a table: write [retry] and what is in it below`},
+		{`prices.m=3`, `--set:1: prices.m is a table: write [prices.m] and what is in it below`},
+	}
+	for _, tt := range tests {
+		l := loader{merged: map[string]any{}}
+		if err := l.addSetting("--set", tt.set); err == nil || err.Error() != tt.want {
+			t.Errorf("%s: %v; want %s", tt.set, err, tt.want)
+		}
+	}
+}
