@@ -18,9 +18,9 @@ Do the job with the tools, step by step: look before you change, make the smalle
 	case noSandbox:
 		b.WriteString("Commands run unconfined: be careful.")
 	case cfg.Sandbox.Profile == "read-only":
-		b.WriteString("Commands run in a sandbox: the folder cannot be changed, nothing else of the machine is visible, and there is no network.")
+		b.WriteString("Commands run in a sandbox: the folder cannot be changed, nothing else of the machine is visible but its programs, and there is no network.")
 	default:
-		b.WriteString("Commands run in a sandbox: they may change this folder, see nothing else of the machine, and have no network.")
+		b.WriteString("Commands run in a sandbox: they may change this folder, see nothing else of the machine but its programs, and have no network.")
 	}
 	b.WriteString(" A call that is denied comes back with the reason; respect it, and do not try to get around it.")
 	return b.String()
