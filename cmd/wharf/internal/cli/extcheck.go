@@ -28,7 +28,8 @@ func extCheck(ctx context.Context, io stdio, args []string) error {
 	flags := pflag.NewFlagSet("ext check", pflag.ContinueOnError)
 	asJSON := flags.Bool("json", false, "print one JSON object")
 	strict := flags.Bool("strict", false, "take a warning for a failure")
-	if err := parse(io, flags, "ext check [--json] [--strict] FILE.wasm|DIR", args); err != nil {
+	verbose := flags.BoolP("verbose", "v", false, "show the imports and exports, too")
+	if err := parse(io, flags, "ext check [--json] [--strict] [-v] FILE.wasm|DIR", args); err != nil {
 		return err
 	}
 	if flags.NArg() != 1 {
@@ -46,7 +47,7 @@ func extCheck(ctx context.Context, io stdio, args []string) error {
 	if err != nil {
 		return fmt.Errorf("check %s: %w", file, err)
 	}
-	v := view{Inspection: in, size: len(wasm)}
+	v := view{Inspection: in, brief: !*verbose, size: len(wasm)}
 	if in.Problem == nil {
 		v.load(ctx, wasm)
 	} else if missing != nil {

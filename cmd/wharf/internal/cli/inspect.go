@@ -101,6 +101,7 @@ func grantedTo(m *host.Manifest) (capability.Set, error) {
 type view struct {
 	*host.Inspection
 	granted  capability.Set
+	brief    bool // without imports and exports, which may be many
 	size     int
 	compiled time.Duration // 0: before
 	loaded   time.Duration // in all
@@ -223,8 +224,10 @@ func (v *view) text(grants bool) string {
 	case v.loaded > 0:
 		row("compiled", "before; loaded out of the cache in %v", v.loaded.Round(10*time.Microsecond))
 	}
-	row("imports", "%s", strings.Join(v.Imports, ", "))
-	row("exports", "%s", strings.Join(v.Exports, ", "))
+	if !v.brief {
+		row("imports", "%s", strings.Join(v.Imports, ", "))
+		row("exports", "%s", strings.Join(v.Exports, ", "))
+	}
 	if v.Problem != nil {
 		row("problem", "Wharf would not load it: %v", v.Problem)
 	}
