@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/wharf-agent/wharf/engine"
 	"github.com/wharf-agent/wharf/engine/governance"
 	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/engine/tool"
 )
 
 // The tables of the configuration that say when enough is enough.
@@ -73,6 +75,22 @@ func (c config) checkRoom(header session.Header) error {
 		return usagef("context.block_limit %d is too little for a request: %s: raise it", budget, need)
 	}
 	return usagef("context.window %d leaves %d tokens for a request, and %s: raise it", cmp.Or(c.Context.Window, governance.DefaultWindow), max(budget, 0), need)
+}
+
+// checkToolChoice refuses the name of a tool that there is not.
+func (c config) checkToolChoice(tools *tool.Registry) error {
+	switch c.ToolChoice {
+	case "", "auto", "none", "required":
+		return nil
+	}
+	if _, unknown := tools.Lookup(c.ToolChoice); unknown == nil {
+		return nil
+	}
+	known := []string{"auto", "none", "required"}
+	for _, spec := range tools.Specs() {
+		known = append(known, spec.Name)
+	}
+	return usagef("tool_choice %q: not one of %s%s", c.ToolChoice, strings.Join(known, ", "), didYouMean(c.ToolChoice, known))
 }
 
 // governance returns what the configuration says of the model's context.

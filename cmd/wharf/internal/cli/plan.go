@@ -236,6 +236,9 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 	if err := plan.cfg.checkRoom(session.Header{System: system, Tools: equipment.tools.Specs()}); err != nil && !o.withoutModel {
 		return nil, err
 	}
+	if err := plan.cfg.checkToolChoice(&equipment.tools); err != nil {
+		return nil, err
+	}
 	if o.record != "" {
 		file, err := newRecording(o.record)
 		if err != nil {
@@ -304,7 +307,7 @@ func (p plan) tellChanges(view *progress, log *session.Log, e *equipment, noSand
 	if before.System != "" && before.System != systemText(p.workspace, p.cfg, noSandbox) {
 		view.notice("commands are confined otherwise than before in this session: now %s", confinement(p.cfg, noSandbox))
 	}
-	if before.Model != "" && before.Model != p.cfg.Model {
+	if before.Model != "" && p.cfg.Model != "" && before.Model != p.cfg.Model {
 		view.notice("the model was %q before in this session, and is %q now", before.Model, p.cfg.Model)
 	}
 }

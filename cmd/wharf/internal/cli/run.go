@@ -61,7 +61,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.baseURL, "base-url", "", "the server, such as http://localhost:11434/v1")
 	f.StringVar(&o.script, "script", "", "replay the model's replies from `FILE`")
 	f.StringVar(&o.record, "record", "", "write the model's replies to the new file `FILE`, for --script")
-	f.IntVar(&o.maxSteps, "max-steps", 0, "model requests in one turn (default 40)")
+	f.IntVar(&o.maxSteps, "max-steps", 0, "replies of the model in one turn (default 40), not counting summaries and a last word without tools")
 	f.StringVar(&o.profile, "sandbox", "", "read-only or workspace-write (the default)")
 	f.BoolVar(&o.noSandbox, "no-sandbox", false, "run commands unconfined, this time")
 	f.StringVar(&o.approve, "approve", "", "what needs approval is refused (ask, the default, and never) or, where the sandbox confines it, done (auto)")
