@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/spf13/pflag"
 
@@ -144,15 +142,19 @@ func render(layer fs.FS, about newExtension, files map[string][]byte) error {
 			files[name] = text
 			return nil
 		}
-		t, err := template.New(path).Option("missingkey=error").Parse(string(text))
-		if err != nil {
-			return err
-		}
-		var b bytes.Buffer
-		err = t.Execute(&b, about)
-		files[name] = b.Bytes()
+		files[name], err = about.fill(text)
 		return err
 	})
+}
+
+// fill puts what is known of the extension into a template. That is no work for
+// text/template: see RATIONALE.md, "Which dependencies, and why these?".
+func (n newExtension) fill(text []byte) ([]byte, error) {
+	filled := strings.NewReplacer("{{.Name}}", n.Name, "{{.Tool}}", n.Tool, "{{.Language}}", n.Language, "{{.Needs}}", n.Needs).Replace(string(text))
+	if _, rest, left := strings.Cut(filled, "{{"); left {
+		return nil, fmt.Errorf("a template has {{%.20s, which is nothing that it is given", rest)
+	}
+	return []byte(filled), nil
 }
 
 // makeFolder writes a folder that is not there yet, as a whole or not at all.
