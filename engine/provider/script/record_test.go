@@ -46,7 +46,6 @@ func TestRecordWaits(t *testing.T) {
 
 // Whatever ends a reply, its line is written, whole.
 func TestRecordOfWhatFails(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
 	tests := []struct {
 		name   string
 		source source
@@ -61,24 +60,28 @@ func TestRecordOfWhatFails(t *testing.T) {
 			yield(provider.Delta{Text: "half"}, nil)
 		}, true, `{"text":"half","error":{"message":"the request was given up here"}}`},
 		{"a cancel", func(ctx context.Context, yield func(provider.Delta, error) bool) {
-			cancel(errors.New("a secret reason"))
+			<-ctx.Done()
 			yield(provider.Delta{}, context.Cause(ctx))
-		}, false, `{"error":{"message":"the request was given up here"}}`},
+		}, false, `{"delay_ms":60000,"error":{"message":"the request was given up here"}}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var file bytes.Buffer
-			for range Record(tt.source, &file).Stream(ctx, asking("hi")) {
-				if tt.stop {
-					break
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("a secret reason"))
+				defer cancel()
+				var file bytes.Buffer
+				for range Record(tt.source, &file).Stream(ctx, asking("hi")) {
+					if tt.stop {
+						break
+					}
 				}
-			}
-			if file.String() != tt.want+"\n" {
-				t.Errorf("recorded %s\nwant %s", file.String(), tt.want)
-			}
-			if _, err := Parse("recording", &file); err != nil {
-				t.Errorf("Parse error = %v", err)
-			}
+				if file.String() != tt.want+"\n" {
+					t.Errorf("recorded %s\nwant %s", file.String(), tt.want)
+				}
+				if _, err := Parse("recording", &file); err != nil {
+					t.Errorf("Parse error = %v", err)
+				}
+			})
 		})
 	}
 }
