@@ -14,10 +14,10 @@ import (
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
-// IsObject reports whether b is one JSON object.
+// IsObject reports whether b is one JSON object. Only what JSON calls white space
+// may stand around it: a server takes no other.
 func IsObject(b []byte) bool {
-	b = bytes.TrimSpace(b)
-	return len(b) > 0 && b[0] == '{' && json.Valid(b)
+	return bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) && json.Valid(b)
 }
 
 // Marshal encodes v without a way to fail: v is made of what was just read. Letters

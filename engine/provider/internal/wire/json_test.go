@@ -24,7 +24,7 @@ func TestSendableName(t *testing.T) {
 // Object says of each beginning of a text what IsObject does, however it is cut.
 func FuzzObject(f *testing.F) {
 	for _, text := range []string{
-		`{}`, ` {"a":[1,{"b":"}\\\"{"}]} `, `{"a":1}{"b":2}`, `{"a":1]`, `[]`, `{]`, `}`, `{"a":"\\`, `{} x`, `{"a" 1}`, `{}}`, ``,
+		`{}`, ` {"a":[1,{"b":"}\\\"{"}]} `, `{"a":1}{"b":2}`, `{"a":1]`, `[]`, `{]`, `}`, `{"a":"\\`, `{} x`, `{"a" 1}`, `{}}`, ``, "\v{}", "\u00a0{}",
 	} {
 		f.Add(text, 3)
 	}
@@ -40,6 +40,22 @@ func FuzzObject(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestSendableArguments(t *testing.T) {
+	tests := []struct{ name, raw, want string }{
+		{"an object stays as it is", ` {"a":1}`, ` {"a":1}`},
+		{"nothing is an empty object", " \n", `{}`},
+		{"what is no object stands within one", `[1]`, `{"_invalid_arguments":"[1]"}`},
+		{"white space that JSON does not know makes it none", "\u00a0{}", "{\"_invalid_arguments\":\"\u00a0{}\"}"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := SendableArguments(tt.raw); got != tt.want {
+				t.Errorf("SendableArguments(%q) = %q; want %q", tt.raw, got, tt.want)
+			}
+		})
+	}
 }
 
 func TestSendableID(t *testing.T) {
