@@ -1,5 +1,5 @@
 // Package extensions holds the extensions that come with wharf. They are
-// written in C against the bare ABI; each folder has its sources, its manifest
+// written with the guest SDKs; each folder has its sources, its manifest
 // and the module that "wharf ext build" makes of them.
 package extensions
 
@@ -20,11 +20,6 @@ var (
 	//go:embed count-words/count-words.wasm
 	CountWords []byte // the tool count_words
 )
-
-// Header is what the ones in C share, for others to use.
-//
-//go:embed wharf.h
-var Header []byte
 
 var shipped = map[string][]byte{"no-rm": NoRM, "redact": Redact, "count-words": CountWords}
 

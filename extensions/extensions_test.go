@@ -286,15 +286,14 @@ func TestKeepGenerated(t *testing.T) {
 	}
 }
 
-// rebuild builds a copy of an extension's folder, beside the header that the
-// ones in C share.
+// rebuild builds a copy of an extension's folder.
 func rebuild(t *testing.T, name string) []byte {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(".")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(name)); err != nil {
 		t.Fatal(err)
 	}
-	r, err := build.Extension(t.Context(), build.Config{Dir: filepath.Join(dir, name), SDK: guestsdk.Go(), Env: os.Environ()})
+	r, err := build.Extension(t.Context(), build.Config{Dir: dir, SDK: guestsdk.SDK, Env: os.Environ()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +335,7 @@ func TestModulesAreBuiltFromTheirSources(t *testing.T) {
 func sourceDigest(t *testing.T, name string) string {
 	t.Helper()
 	sum := sha256.New()
-	for _, pattern := range []string{"*.c", "*.h", "../*.h", build.ManifestFile} {
+	for _, pattern := range []string{"*.c", "*.h", "../../guest-sdk/c/*.h", build.ManifestFile} {
 		files, err := filepath.Glob(filepath.Join(name, pattern))
 		if err != nil {
 			t.Fatal(err)

@@ -176,7 +176,7 @@ func TestGoREADME(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := build.Extension(t.Context(), build.Config{Dir: dir, SDK: guestsdk.Go(), Env: os.Environ()})
+	r, err := build.Extension(t.Context(), build.Config{Dir: dir, SDK: guestsdk.SDK, Env: os.Environ()})
 	if err != nil {
 		t.Fatal(err)
 	}

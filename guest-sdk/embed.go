@@ -15,14 +15,18 @@ import (
 )
 
 //go:embed go/agent.go go/guest_other.go go/guest_wasip1.go go/host.go go/points.go go/register.go go/wharf.go
+//go:embed c/wharf.h
 var sources embed.FS
 
-// Go returns the sources of the Go SDK, package
-// github.com/wharf-agent/wharf/guest-sdk/go.
-func Go() fs.FS {
-	sub, err := fs.Sub(sources, "go")
+// SDK returns the sources of a language's SDK, by the language's name on the
+// command line; nil where it has none.
+func SDK(language string) fs.FS {
+	if _, err := fs.Stat(sources, language); err != nil {
+		return nil
+	}
+	sub, err := fs.Sub(sources, language)
 	if err != nil {
-		panic(err) // the name is a constant
+		return nil // not a name of a folder
 	}
 	return sub
 }

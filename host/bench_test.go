@@ -32,7 +32,7 @@ func buildGuest(source string) ([]byte, error) {
 	if err := os.CopyFS(dir, os.DirFS(source)); err != nil {
 		return nil, err
 	}
-	r, err := build.Extension(context.Background(), build.Config{Dir: dir, SDK: guestsdk.Go(), Env: os.Environ()})
+	r, err := build.Extension(context.Background(), build.Config{Dir: dir, SDK: guestsdk.SDK, Env: os.Environ()})
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
 /* count-words: a tool that counts the words of a text. */
-#include "../wharf.h"
+#include "wharf.h"
 
 /* is_blank tells the blanks of Unicode, the length of which it returns. */
 static u32 is_blank(const u8 *at, const u8 *end)

@@ -1,5 +1,5 @@
 /* What the words of a command say: whether it deletes recursively, or may. */
-#include "../wharf.h"
+#include "wharf.h"
 
 static const char recursive_rm[] = "rm with a recursive flag";
 static const char find_deletes[] = "find that deletes what it finds";

@@ -1,6 +1,6 @@
 /* redact: puts a mark in the place of what looks like a token or key in the
  * final answer. The mark names the kind and nothing of the value. */
-#include "../wharf.h"
+#include "wharf.h"
 
 /* The characters that a token may have behind its prefix. */
 enum set { none, plain, upper, word, dotted };

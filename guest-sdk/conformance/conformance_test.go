@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -181,60 +180,67 @@ func (g *guest) check(t *testing.T, able func(conformance.Vector) bool) {
 	}
 }
 
-// buildGuest builds an extension from these folders together.
-func buildGuest(t *testing.T, folders ...string) []byte {
+// guests are the extensions that prove host and SDKs: each obeys every script, or
+// those that the types of its language let it.
+var guests = []struct {
+	name     string
+	folder   string
+	language string // its name on the command line
+	able     func(conformance.Vector) bool
+}{
+	{"C", "guest", "c", everything},
+	{"Go", "guest-go", "go", inGo},
+}
+
+func everything(conformance.Vector) bool { return true }
+
+// inGo leaves out what cannot be said with the types of the SDK for Go.
+func inGo(v conformance.Vector) bool {
+	verb, _, _ := strings.Cut(v.Do, " ")
+	switch {
+	case verb == "operate", verb == "trap":
+		return false
+	case v.Tool != "":
+		return verb == "spin" || strings.HasPrefix(v.Do, `answer {"content":"`) || strings.HasPrefix(v.Do, `answer {"structured"`) || strings.HasPrefix(v.Do, `answer {"error"`)
+	}
+	return v.Failure == "" && string(v.Answer) != "{}" && v.Do != "answer " || verb == "spin" || strings.HasPrefix(v.Do, `answer {"error"`)
+}
+
+// Each guest passes all vectors that it is able to obey.
+func TestGuests(t *testing.T) {
+	for _, g := range guests {
+		t.Run(g.name, func(t *testing.T) {
+			need(t, g.language)
+			loadGuest(t, buildGuest(t, g.folder)).check(t, g.able)
+		})
+	}
+}
+
+// need skips a test where the compiler of a language is missing.
+func need(t *testing.T, language string) {
+	t.Helper()
+	languages := build.Languages()
+	i := slices.IndexFunc(languages, func(l build.Language) bool { return l.ID == language })
+	for _, p := range languages[i].Missing(t.Context(), os.Environ()) {
+		if os.Getenv("WHARF_TEST_STRICT") == "1" {
+			t.Fatalf("%s is missing: %s", p.Name, p.Install)
+		}
+		t.Skipf("%s is missing: %s", p.Name, p.Install)
+	}
+}
+
+// buildGuest builds an extension from a copy of its folder.
+func buildGuest(t *testing.T, folder string) []byte {
 	t.Helper()
 	dir := t.TempDir()
-	for _, folder := range folders {
-		if err := os.CopyFS(dir, os.DirFS(folder)); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.CopyFS(dir, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
 	}
-	r, err := build.Extension(t.Context(), build.Config{Dir: dir, SDK: guestsdk.Go(), Env: os.Environ()})
+	r, err := build.Extension(t.Context(), build.Config{Dir: dir, SDK: guestsdk.SDK, Env: os.Environ()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r.Wasm
-}
-
-func need(t *testing.T, program, install string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err == nil {
-		return
-	}
-	if os.Getenv("WHARF_TEST_STRICT") == "1" {
-		t.Fatalf("%s is missing: %s", program, install)
-	}
-	t.Skipf("%s is missing: %s", program, install)
-}
-
-// The bare ABI, in C, passes every vector.
-func TestBareABI(t *testing.T) {
-	need(t, "clang", "apt install clang lld")
-	shared := t.TempDir()
-	header, err := os.ReadFile("../../extensions/wharf.h")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(shared, "wharf.h"), header, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	loadGuest(t, buildGuest(t, "guest", shared)).check(t, func(conformance.Vector) bool { return true })
-}
-
-// The SDK for Go passes all that its types let a guest say.
-func TestGoSDK(t *testing.T) {
-	need(t, "go", "get Go")
-	loadGuest(t, buildGuest(t, "guest-go")).check(t, func(v conformance.Vector) bool {
-		verb, _, _ := strings.Cut(v.Do, " ")
-		switch {
-		case verb == "operate", verb == "trap":
-			return false
-		case v.Tool != "":
-			return verb == "spin" || strings.HasPrefix(v.Do, `answer {"content":"`) || strings.HasPrefix(v.Do, `answer {"structured"`) || strings.HasPrefix(v.Do, `answer {"error"`)
-		}
-		return v.Failure == "" && string(v.Answer) != "{}" && v.Do != "answer " || verb == "spin" || strings.HasPrefix(v.Do, `answer {"error"`)
-	})
 }
 
 // Each hook point has vectors for all that it takes, and for something that it

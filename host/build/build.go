@@ -1,18 +1,19 @@
 // Package build makes an extension's .wasm file from a folder of sources.
 //
 // The folder holds extension.toml and the sources in one language, which its
-// files tell: Go, C or the text format of WebAssembly. The compiler is the
-// stock one of the language, found in PATH; nothing is fetched. The same
-// sources and compiler give the same bytes.
+// files tell. The compiler is the stock one of the language, found in PATH;
+// nothing is fetched. The same sources and compiler give the same bytes.
 package build
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,9 +23,9 @@ import (
 
 // Config says what to build, and with what.
 type Config struct {
-	Dir string   // the folder
-	SDK fs.FS    // the sources of the Go SDK; only Go needs them
-	Env []string // the caller's environment, of which compilers get what they need
+	Dir string                      // the folder
+	SDK func(language string) fs.FS // the sources of a language's SDK, nil if there is none
+	Env []string                    // the caller's environment, of which compilers get what they need
 }
 
 // Result is what was built.
@@ -74,34 +75,15 @@ func Extension(ctx context.Context, cfg Config) (*Result, error) {
 type builder struct {
 	Config
 	manifest *host.Manifest
+	language language
 	temp     string // a folder of its own
 	out      string // the file that the compiler writes
 }
 
-// language is how the sources of one language are compiled.
-type language struct {
-	Language
-	suffix  string
-	compile func(b *builder, ctx context.Context, sources []string) error
-}
-
-var languages = []language{
-	{Language{"go", "Go", []Program{{"go", installGo}}}, ".go", (*builder).compileGo},
-	{Language{"c", "C", []Program{{"clang", installC}, {"wasm-ld", installC}}}, ".c", (*builder).compileC},
-	{Language{"wat", "WebAssembly text", []Program{{"wat2wasm", installWAT}}}, ".wat", (*builder).compileWAT},
-}
-
-// How the compilers are installed.
-const (
-	installGo  = "get Go from https://go.dev/dl"
-	installC   = "apt install clang lld"
-	installWAT = "apt install wabt"
-)
-
 // build compiles the folder in a temporary one.
 func (b *builder) build(ctx context.Context) (wasm []byte, err error) {
-	l, sources, err := findLanguage(b.Dir)
-	if err != nil {
+	var sources []string
+	if b.language, sources, err = findLanguage(b.Dir); err != nil {
 		return nil, err
 	}
 	if b.temp, err = os.MkdirTemp("", "wharf-build-"); err != nil {
@@ -109,55 +91,32 @@ func (b *builder) build(ctx context.Context) (wasm []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.temp)) }()
 	b.out = filepath.Join(b.temp, "out.wasm")
-	if err := l.compile(b, ctx, sources); err != nil {
+	for _, p := range b.language.Needs {
+		if _, err := p.command(ctx, b.Env); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.language.compile(b, ctx, sources); err != nil {
 		return nil, err
 	}
 	return host.ReadFile(b.out)
 }
 
-// findLanguage tells the folder's language and lists its sources.
-func findLanguage(dir string) (language, []string, error) {
-	var found []language
-	var sources []string
-	for _, l := range languages {
-		files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*"+l.suffix))
-		if err != nil {
-			return language{}, nil, err
-		}
-		if len(files) > 0 {
-			found, sources = append(found, l), files
-		}
+// unpackSDK writes the sources of the language's SDK to a folder of their own.
+func (b *builder) unpackSDK() (string, error) {
+	var sdk fs.FS
+	if b.SDK != nil {
+		sdk = b.SDK(b.language.ID)
 	}
-	switch len(found) {
-	case 0:
-		return language{}, nil, fmt.Errorf("%s has no sources: put .go, .c or .wat files beside %s", dir, ManifestFile)
-	case 1:
-		return found[0], sources, nil
-	default:
-		return language{}, nil, fmt.Errorf("%s has sources in %s and in %s: keep one", dir, found[0].Name, found[1].Name)
+	if sdk == nil {
+		return "", fmt.Errorf("the SDK for %s is not part of this program", b.language.Name)
 	}
+	to := filepath.Join(b.temp, "sdk", "guest-sdk", b.language.ID)
+	return to, copyTree(sdk, to, func(string) bool { return false })
 }
 
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
-}
-
-func (b *builder) compileC(ctx context.Context, sources []string) error {
-	if _, err := find(b.Env, "wasm-ld", installC); err != nil { // clang calls it
-		return err
-	}
-	argv := []string{
-		"clang", "--target=wasm32", "-std=c11", "-O2", "-Wall", "-Wextra", "-ffreestanding", "-nostdlib", "-mbulk-memory",
-		"-Wl,--no-entry", "-Wl,--strip-all", "-o", b.out,
-	}
-	return b.run(ctx, b.Dir, installC, nil, append(argv, names(sources)...)...)
-}
-
-func (b *builder) compileWAT(ctx context.Context, sources []string) error {
-	if len(sources) > 1 {
-		return fmt.Errorf("%s has %d .wat files, and a module is one: keep one", b.Dir, len(sources))
-	}
-	return b.run(ctx, b.Dir, installWAT, nil, "wat2wasm", names(sources)[0], "-o", b.out)
 }
 
 func names(paths []string) []string {
@@ -175,26 +134,60 @@ var passed = []string{
 }
 
 // run runs a compiler in dir. What it said is the error.
-func (b *builder) run(ctx context.Context, dir, install string, env []string, argv ...string) error {
-	program, err := find(b.Env, argv[0], install)
+func (b *builder) run(ctx context.Context, program Program, dir string, env []string, args ...string) error {
+	argv, err := program.command(ctx, b.Env)
 	if err != nil {
 		return err
 	}
-	name := argv[0]
-	argv[0] = program
-	for _, v := range b.Env {
-		if key, _, _ := strings.Cut(v, "="); slices.Contains(passed, key) {
-			env = append(env, v)
-		}
+	out, err := sandbox.Trusted(ctx, sandbox.TrustedCommand{Argv: append(argv, args...), Dir: dir, Env: append(env, ofCaller(b.Env)...)})
+	switch said := b.asKnown(firstWords(out)); {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil || said == "":
+		return fmt.Errorf("%s: %w", program.Name, err)
+	default:
+		return fmt.Errorf("%s:\n%s", program.Name, said)
 	}
-	if _, err := sandbox.Trusted(ctx, sandbox.TrustedCommand{Argv: argv, Dir: dir, Env: env}); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+}
+
+// firstWords returns the beginning of what a compiler said: its first complaint
+// often explains the others.
+func firstWords(out sandbox.Output) string {
+	said := out.Stderr
+	if len(bytes.TrimSpace(said)) == 0 {
+		said = out.Stdout
 	}
-	return nil
+	const most = 4000
+	if len(said) > most {
+		said = append(slices.Clip(said[:most]), "…"...)
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(said), "\ufffd"))
+}
+
+// relative is the beginning of a file's name as a compiler says it that was
+// given names such as ./main.c.
+var relative = regexp.MustCompile("(?m)(^|[\\s\"'`(])\\./([^\\s:]+:[0-9])")
+
+// asKnown names files in a compiler's words as the author knows them.
+func (b *builder) asKnown(text string) string {
+	text = strings.ReplaceAll(text, filepath.Join(b.temp, "extension")+"/", "./")
+	text = strings.ReplaceAll(text, filepath.Join(b.temp, "sdk")+"/", "")
+	return relative.ReplaceAllStringFunc(text, func(found string) string {
+		before, name, _ := strings.Cut(found, "./")
+		return before + filepath.Join(b.Dir, name)
+	})
+}
+
+// ofCaller picks out of the caller's environment what compilers get.
+func ofCaller(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		key, _, _ := strings.Cut(v, "=")
+		return !slices.Contains(passed, key)
+	})
 }
 
 // find finds a program in the PATH of an environment.
-func find(env []string, program, install string) (string, error) {
+func find(env []string, program string) (string, error) {
 	for _, v := range env {
 		path, ok := strings.CutPrefix(v, "PATH=")
 		if !ok {
@@ -208,7 +201,7 @@ func find(env []string, program, install string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("%s is not installed: %s", program, install)
+	return "", fs.ErrNotExist
 }
 
 // replaceFile writes a whole file or nothing.

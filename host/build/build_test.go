@@ -74,7 +74,7 @@ func need(t *testing.T, program, install string) {
 
 func build(t *testing.T, dir string) (*Result, error) {
 	t.Helper()
-	return Extension(t.Context(), Config{Dir: dir, SDK: guestsdk.Go(), Env: os.Environ()})
+	return Extension(t.Context(), Config{Dir: dir, SDK: guestsdk.SDK, Env: os.Environ()})
 }
 
 // Each language gives a module that the host takes, the same each time, and
@@ -142,7 +142,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{"no manifest", []string{"x.wat", watText}, "build extension: open DIR/extension.toml: no such file or directory"},
 		{"a bad manifest", []string{ManifestFile, manifestText + "x = 1\n", "x.wat", watText}, `build extension: DIR/extension.toml: manifest line 6: unknown key "x": there are tools, timeout, on_failure`},
-		{"no sources", []string{ManifestFile, manifestText}, `build extension "x": DIR has no sources: put .go, .c or .wat files beside extension.toml`},
+		{"no sources", []string{ManifestFile, manifestText}, `build extension "x": DIR has no sources: put those of one language beside extension.toml: *.go for Go, *.c for C, *.wat for WebAssembly text`},
 		{"two languages", []string{ManifestFile, manifestText, "x.c", cText, "x.wat", watText}, `build extension "x": DIR has sources in C and in WebAssembly text: keep one`},
 		{"two modules", []string{ManifestFile, manifestText, "x.wat", watText, "y.wat", watText}, `build extension "x": DIR has 2 .wat files, and a module is one: keep one`},
 	}
@@ -173,11 +173,11 @@ func TestRefusesWhatCannotBeLoaded(t *testing.T) {
 func TestCompilerTrouble(t *testing.T) {
 	for file, want := range map[string]string{
 		"x.go":  `build extension "x": go is not installed: get Go from https://go.dev/dl`,
-		"x.c":   `build extension "x": wasm-ld is not installed: apt install clang lld`,
+		"x.c":   `build extension "x": clang is not installed: apt install clang lld`,
 		"x.wat": `build extension "x": wat2wasm is not installed: apt install wabt`,
 	} {
 		dir := folder(t, ManifestFile, manifestText, file, "")
-		_, err := Extension(t.Context(), Config{Dir: dir, SDK: guestsdk.Go(), Env: []string{"PATH=" + t.TempDir()}})
+		_, err := Extension(t.Context(), Config{Dir: dir, SDK: guestsdk.SDK, Env: []string{"PATH=" + t.TempDir()}})
 		if err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
@@ -194,24 +194,52 @@ func TestCompilerTrouble(t *testing.T) {
 	}
 }
 
-// What the SDK's package is made of is what wharf carries.
-func TestSDKIsWhole(t *testing.T) {
-	onDisk, err := filepath.Glob("../../guest-sdk/go/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	carried, err := fs.Glob(guestsdk.Go(), "*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := 0
-	for _, f := range onDisk {
-		if !strings.HasSuffix(f, "_test.go") {
-			want++
+// What an SDK is made of is what wharf carries.
+func TestSDKsAreWhole(t *testing.T) {
+	for _, l := range Languages() {
+		sdk := guestsdk.SDK(l.ID)
+		if sdk == nil {
+			continue
+		}
+		err := filepath.WalkDir(filepath.Join("../../guest-sdk", l.ID), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || entry.Name() == "README.md" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			name, err := filepath.Rel(filepath.Join("../../guest-sdk", l.ID), path)
+			if err != nil {
+				return err
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			if got, err := fs.ReadFile(sdk, name); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s: wharf does not carry %s: %v", l.Name, name, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	}
-	if len(carried) != want {
-		t.Errorf("wharf carries %v; the SDK has %d files", carried, want)
+}
+
+// A compiler's complaint names the author's file, from where wharf was started.
+func TestComplaintsNameTheFile(t *testing.T) {
+	tests := []struct{ name, program, install, file, text, want string }{
+		{"C", "clang", "apt install clang lld", "x.c", "int x = y;\n", "DIR/x.c:1:9: error: use of undeclared identifier 'y'"},
+		{"Go", "go", "get Go", "x.go", "package main\n\nvar x = y\n", "DIR/x.go:3:9: undefined: y"},
+		{"WebAssembly text", "wat2wasm", "apt install wabt", "x.wat", "(modul)", "DIR/x.wat:1:2: error: unexpected token"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			need(t, tt.program, tt.install)
+			dir := folder(t, ManifestFile, manifestText, tt.file, tt.text)
+			_, err := build(t, dir)
+			if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), dir, "DIR"), tt.want) {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
 	}
 }
 

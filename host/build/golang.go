@@ -12,6 +12,15 @@ import (
 	"github.com/wharf-agent/wharf/host/abi"
 )
 
+// golang is Go, with its stock compiler.
+var golang = language{
+	Language: Language{ID: "go", Name: "Go", Needs: []Program{goTool}},
+	sources:  []string{"*.go"},
+	compile:  (*builder).compileGo,
+}
+
+var goTool = Program{Name: "go", Install: "get Go from https://go.dev/dl"}
+
 const (
 	sdkModule   = "github.com/wharf-agent/wharf"
 	sdkPath     = "guest-sdk/go"
@@ -22,18 +31,17 @@ const (
 // compileGo builds a copy of the folder beside a copy of the SDK, as a
 // reactor: it is initialized once and has no main that runs.
 func (b *builder) compileGo(ctx context.Context, _ []string) error {
-	source, sdk := filepath.Join(b.temp, "extension"), filepath.Join(b.temp, "sdk")
+	source := filepath.Join(b.temp, "extension")
 	if err := copyTree(os.DirFS(b.Dir), source, b.skip); err != nil {
 		return err
 	}
-	if b.SDK == nil {
-		return errors.New("the Go SDK is not part of this program")
-	}
-	if err := copyTree(b.SDK, filepath.Join(sdk, sdkPath), func(string) bool { return false }); err != nil {
+	sdk, err := b.unpackSDK()
+	if err != nil {
 		return err
 	}
 	module := fmt.Sprintf("module %s\n\ngo %s\n", sdkModule, goVersion)
-	if err := os.WriteFile(filepath.Join(sdk, "go.mod"), []byte(module), 0o600); err != nil {
+	root := strings.TrimSuffix(sdk, sdkPath)
+	if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte(module), 0o600); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(source, exportsFile), []byte(b.exports()), 0o600); err != nil {
@@ -43,8 +51,8 @@ func (b *builder) compileGo(ctx context.Context, _ []string) error {
 	if err := b.goModule(ctx, source, env); err != nil {
 		return err
 	}
-	return b.run(ctx, source, installGo, env,
-		"go", "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", b.out, ".")
+	return b.run(ctx, goTool, source, env,
+		"build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", b.out, ".")
 }
 
 // goModule lets the copy find the SDK: in its own go.mod if it has one.
@@ -54,8 +62,8 @@ func (b *builder) goModule(ctx context.Context, source string, env []string) err
 		text := fmt.Sprintf("module extension\n\ngo %s\n\nrequire %s v0.0.0\n\nreplace %s => ../sdk\n", goVersion, sdkModule, sdkModule)
 		return os.WriteFile(file, []byte(text), 0o600)
 	}
-	return b.run(ctx, source, installGo, env,
-		"go", "mod", "edit", "-require="+sdkModule+"@v0.0.0", "-replace="+sdkModule+"=../sdk")
+	return b.run(ctx, goTool, source, env,
+		"mod", "edit", "-require="+sdkModule+"@v0.0.0", "-replace="+sdkModule+"=../sdk")
 }
 
 // exports writes the code that exports what the manifest declares.

@@ -67,7 +67,7 @@ func TestStale(t *testing.T) {
 // A language says what it needs, and what of that is missing.
 func TestMissing(t *testing.T) {
 	for _, l := range Languages() {
-		missing := l.Missing([]string{"PATH=" + t.TempDir()})
+		missing := l.Missing(t.Context(), []string{"PATH=" + t.TempDir()})
 		if len(l.Needs) == 0 || len(missing) != len(l.Needs) {
 			t.Errorf("%s needs %v, and of that %v is missing in an empty PATH", l.Name, l.Needs, missing)
 		}

@@ -48,7 +48,7 @@ func extBuild(ctx context.Context, io stdio, args []string) error {
 
 // buildAndTell builds a folder's extension and says what came of it.
 func buildAndTell(ctx context.Context, io stdio, dir string, asJSON bool) error {
-	r, err := build.Extension(ctx, build.Config{Dir: dir, SDK: guestsdk.Go(), Env: os.Environ()})
+	r, err := build.Extension(ctx, build.Config{Dir: dir, SDK: guestsdk.SDK, Env: os.Environ()})
 	if err != nil {
 		return err
 	}

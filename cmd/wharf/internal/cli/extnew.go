@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/wharf-agent/wharf/extensions"
 	guestsdk "github.com/wharf-agent/wharf/guest-sdk"
 	"github.com/wharf-agent/wharf/host"
 	"github.com/wharf-agent/wharf/host/build"
@@ -21,10 +20,10 @@ import (
 // The kinds of new extensions.
 var kinds = []string{"hook", "tool"}
 
-// copied holds what a new folder gets a copy of, by language: the SDKs that are
-// sources beside one's own. That of Go comes along when it is built.
-var copied = map[string]map[string][]byte{
-	"c": {"wharf.h": extensions.Header},
+// copied holds the languages whose SDK is part of an extension's folder, and
+// where in it; the others' comes along when it is built.
+var copied = map[string]string{
+	"c": ".",
 }
 
 // newExtension is what templates are given.
@@ -42,7 +41,7 @@ type made struct {
 	Missing []build.Program `json:"missing"` // what is needed to build it, and not installed
 }
 
-func extNew(_ context.Context, io stdio, args []string) error {
+func extNew(ctx context.Context, io stdio, args []string) error {
 	flags := pflag.NewFlagSet("ext new", pflag.ContinueOnError)
 	var ids []string
 	for _, l := range templated() {
@@ -73,7 +72,7 @@ func extNew(_ context.Context, io stdio, args []string) error {
 	if err := makeFolder(*dir, files); err != nil {
 		return err
 	}
-	out := made{Dir: *dir, Files: sortedFiles(files), Missing: orEmpty(l.Missing(os.Environ()))}
+	out := made{Dir: *dir, Files: sortedFiles(files), Missing: orEmpty(l.Missing(ctx, os.Environ()))}
 	if *asJSON {
 		return printJSON(io, out)
 	}
@@ -109,11 +108,13 @@ func renderAll(l build.Language, name, kind string) (map[string][]byte, error) {
 	}
 	about.Needs = strings.Join(needs, " and ")
 	files := map[string][]byte{}
-	for file, content := range copied[l.ID] {
-		files[file] = content
+	if into, ok := copied[l.ID]; ok {
+		if err := render(guestsdk.SDK(l.ID), into, about, files); err != nil {
+			return nil, err
+		}
 	}
 	for _, layer := range guestsdk.Templates(l.ID, kind) {
-		if err := render(layer, about, files); err != nil {
+		if err := render(layer, ".", about, files); err != nil {
 			return nil, err
 		}
 	}
@@ -127,8 +128,8 @@ func renderAll(l build.Language, name, kind string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// render adds the files of one layer.
-func render(layer fs.FS, about newExtension, files map[string][]byte) error {
+// render adds the files of one layer, in a folder of the extension's.
+func render(layer fs.FS, into string, about newExtension, files map[string][]byte) error {
 	return fs.WalkDir(layer, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -137,7 +138,7 @@ func render(layer fs.FS, about newExtension, files map[string][]byte) error {
 		if err != nil {
 			return err
 		}
-		name, isTemplate := strings.CutSuffix(path, ".tmpl")
+		name, isTemplate := strings.CutSuffix(filepath.Join(into, path), ".tmpl")
 		if !isTemplate {
 			files[name] = text
 			return nil

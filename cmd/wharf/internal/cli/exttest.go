@@ -151,7 +151,7 @@ func (t *tester) module(ctx context.Context) (string, error) {
 	if !stale && !t.build {
 		return file, nil
 	}
-	built, err := build.Extension(ctx, build.Config{Dir: t.path, SDK: guestsdk.Go(), Env: os.Environ()})
+	built, err := build.Extension(ctx, build.Config{Dir: t.path, SDK: guestsdk.SDK, Env: os.Environ()})
 	if err != nil {
 		return "", exitError{exitUsage, err}
 	}
