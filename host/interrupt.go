@@ -25,7 +25,7 @@ import (
 // collector, and so the goroutine that was to write it.
 
 var (
-	errTimeout = errors.New("no answer in time")
+	errTimeout = errors.New(NoAnswer)
 	errExited  = errors.New("the guest exited")
 	errTooDeep = faultf("its functions call each other too deeply: that is over the limit depth")
 )

@@ -132,6 +132,15 @@ func (x *instance) operate(ctx context.Context, name, request []byte) abi.Status
 		return x.respondError(abi.Failed, op.name+": not while an instance starts: call it from a hook or a tool")
 	}
 	x.begin(op)
+	status := x.respond(ctx, op, request)
+	if x.session.Tape != nil {
+		x.session.Tape(Taped{Operation: op.name, In: request, Out: x.response, Status: status, Target: x.using.target})
+	}
+	return status
+}
+
+// respond runs an operation and keeps its response.
+func (x *instance) respond(ctx context.Context, op operation, request []byte) abi.Status {
 	response, err := op.run(ctx, x, request)
 	if err != nil {
 		return x.respondFailure(op.name, err)
@@ -139,6 +148,7 @@ func (x *instance) operate(ctx context.Context, name, request []byte) abi.Status
 	if len(response) > limitOutput {
 		return x.respondError(abi.OverLimit, fmt.Sprintf("%s: over a limit: the response has %d bytes: that is over the limit output, %d", op.name, len(response), limitOutput))
 	}
+	var ok bool
 	if x.response, ok = x.scrubJSON(response); !ok {
 		return x.respondError(abi.Failed, op.name+": the response holds the value of a secret where no mark can stand for it")
 	}

@@ -59,6 +59,7 @@ type SessionConfig struct {
 	Secrets *secret.Store       // go into requests, and are kept out of all else; nil has none
 	Network egress.ClientConfig // how http.fetch reaches the network; how large a response may be is the host's to say
 	Trial   *Trial              // what a test of the extension decides; nil in real life
+	Tape    func(Taped)         // hears each call when it is answered, and must be safe for concurrent use; nil: nobody listens
 
 	*account                // what the instances of an extension have used in the session
 	client   *egress.Client // of all of them; nil if no http was granted
@@ -174,6 +175,9 @@ func (s *Session) Call(ctx context.Context, p hook.Point, payload []byte) ([]byt
 		s.answer = append(s.answer, answer...)
 		return err
 	})
+	if s.cfg.Tape != nil {
+		s.cfg.Tape(Taped{Point: p, In: payload, Out: s.answer, Err: err})
+	}
 	if err != nil || len(s.answer) == 0 {
 		return nil, err
 	}

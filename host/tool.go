@@ -40,17 +40,14 @@ func (t *guestTool) Run(ctx context.Context, call tool.Call) (tool.Result, error
 func (s *Session) Ask(ctx context.Context, call tool.Call) (tool.Result, error) {
 	for _, t := range s.tools {
 		if t.Name == call.Name {
-			result, err := (&guestTool{s, t}).ask(ctx, call)
-			if reported, ok := errors.AsType[*guestError](err); ok {
-				return tool.Result{Content: reported.text, IsError: true}, nil
-			}
-			return result, err
+			return (&guestTool{s, t}).ask(ctx, call)
 		}
 	}
 	return tool.Result{}, fmt.Errorf("the extension has no tool %q", call.Name)
 }
 
-// ask calls the guest, whose failure is the error.
+// ask calls the guest, whose failure is the error; an error that it reports itself
+// is a result.
 func (t *guestTool) ask(ctx context.Context, call tool.Call) (tool.Result, error) {
 	payload, err := t.manifest.dialect.request(call)
 	if err != nil {
@@ -69,6 +66,12 @@ func (t *guestTool) ask(ctx context.Context, call tool.Call) (tool.Result, error
 	} else {
 		err = t.session.alone(ctx, func(x *instance) error { return invoke(t.manifest.Timeout, x) })
 	}
+	if reported, ok := errors.AsType[*guestError](err); ok {
+		result, err = tool.Result{Content: reported.text, IsError: true}, nil
+	}
+	if tape := t.session.cfg.Tape; tape != nil {
+		tape(Taped{Tool: call.Name, In: call.Arguments, Result: result, Err: err})
+	}
 	return result, err
 }
 
@@ -79,9 +82,6 @@ func (t *guestTool) outcome(ctx context.Context, result tool.Result, err error) 
 	}
 	if ctx.Err() != nil {
 		return tool.Result{}, context.Cause(ctx)
-	}
-	if reported, ok := errors.AsType[*guestError](err); ok {
-		return tool.Result{Content: reported.text, IsError: true}, nil
 	}
 	failed := tool.Result{Content: fmt.Sprintf("tool %s of extension %s: %v", t.manifest.Name, t.session.Name(), err), IsError: true}
 	switch {

@@ -90,10 +90,7 @@ func (r *Recorder) CallHook(ctx context.Context, s *host.Session, p hook.Point, 
 	out := r.take()
 	out.Took = took
 	if err == nil {
-		var v hook.Verdict
-		if v, err = hook.ParseVerdict(p, raw); err == nil {
-			out.Answer, err = verdict(v)
-		}
+		out.Answer, err = answerOf(p, raw)
 	}
 	if err != nil {
 		out.Error = err.Error()
@@ -101,8 +98,12 @@ func (r *Recorder) CallHook(ctx context.Context, s *host.Session, p hook.Point, 
 	return out
 }
 
-// verdict returns what a verdict says; nil if that is nothing.
-func verdict(v hook.Verdict) (map[string]any, error) {
+// answerOf returns what a hook's answer says; nil if that is nothing.
+func answerOf(p hook.Point, raw []byte) (map[string]any, error) {
+	v, err := hook.ParseVerdict(p, raw)
+	if err != nil {
+		return nil, err
+	}
 	all := map[string]any{}
 	put := func(key, text string) {
 		if text != "" {
@@ -155,12 +156,18 @@ func (r *Recorder) CallTool(ctx context.Context, s *host.Session, name string, a
 		out.Error = err.Error()
 		return out, nil
 	}
-	out.Answer = map[string]any{"content": result.Content}
+	out.Answer = resultOf(result)
+	return out, nil
+}
+
+// resultOf returns what a tool's result says.
+func resultOf(result tool.Result) map[string]any {
+	all := map[string]any{"content": result.Content}
 	if result.IsError {
-		out.Answer["is_error"] = true
+		all["is_error"] = true
 	}
 	if result.Code != "" {
-		out.Answer["code"] = string(result.Code)
+		all["code"] = string(result.Code)
 	}
-	return out, nil
+	return all
 }

@@ -120,6 +120,14 @@ func tomlValue(value any) string {
 		return tomlString(string(raw))
 	}
 	switch v := value.(type) {
+	case literal:
+		return string(v)
+	case table:
+		fields := make([]string, len(v))
+		for i, f := range v {
+			fields[i] = tomlKey(f.key) + " = " + tomlValue(f.value)
+		}
+		return "{ " + strings.Join(fields, ", ") + " }"
 	case string:
 		return tomlString(v)
 	case float64:

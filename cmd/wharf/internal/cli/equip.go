@@ -26,8 +26,9 @@ import (
 
 // extensionFlag is an --ext with the --grant values that follow it.
 type extensionFlag struct {
-	path   string
-	grants []string
+	path     string
+	grants   []string
+	recorder *caseRecorder // of ext test --record; nil: nothing is recorded
 
 	wasm []byte         // once it was read
 	name string         // of the extension, if its manifest can be read
@@ -231,7 +232,7 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 		}
 		ext, err := loadExtension(ctx, h, row.Path, host.Options{Grant: grant, Config: row.Config})
 		if err == nil {
-			err = e.join(ctx, ext, row.Path, name, view)
+			err = e.join(ctx, ext, row.Path, name, nil, view)
 		}
 		if err == nil {
 			continue
@@ -247,8 +248,12 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 			return err
 		}
 		ext, err := flag.load(ctx, h, options)
+		var tape func(host.Taped)
 		if err == nil {
-			err = e.join(ctx, ext, flag.path, "", view)
+			tape, err = flag.recorder.begin(ctx, ext, options, e.secrets)
+		}
+		if err == nil {
+			err = e.join(ctx, ext, flag.path, "", tape, view)
 		}
 		if err != nil {
 			return usagef("--ext %s: %w", flag.path, err)
@@ -337,8 +342,8 @@ func orNone(grant any) any {
 }
 
 // join takes an extension into the session. name is what the configuration calls
-// it, if it does.
-func (e *equipment) join(ctx context.Context, ext *host.Extension, path, name string, view *progress) error {
+// it, if it does; tape hears its calls, unless it is nil.
+func (e *equipment) join(ctx context.Context, ext *host.Extension, path, name string, tape func(host.Taped), view *progress) error {
 	m := ext.Manifest
 	refuse := func(format string, args ...any) error {
 		return &host.LoadError{Name: m.Name, Manifest: m, Err: fmt.Errorf(format, args...)}
@@ -366,7 +371,7 @@ func (e *equipment) join(ctx context.Context, ext *host.Extension, path, name st
 	}
 	e.readSecrets(ctx, ext, view)
 	joined, err := ext.Session(ctx, host.SessionConfig{
-		Record: e.journal.record, Gate: &e.gate, Root: e.root, Env: os.LookupEnv, Secrets: e.secrets,
+		Record: e.journal.record, Gate: &e.gate, Root: e.root, Env: os.LookupEnv, Secrets: e.secrets, Tape: tape,
 	})
 	if err != nil {
 		return err

@@ -59,19 +59,30 @@ func extTest(ctx context.Context, io stdio, args []string) error {
 	flags.BoolVar(&t.build, "build", false, "build the folder first, also if nothing in it is newer than its module")
 	flags.BoolVar(&t.asJS, "json", false, "print one JSON object")
 	flags.BoolVarP(&t.verbose, "verbose", "v", false, "show the cases that pass, too")
-	if err := parse(io, flags, "ext test [flags] [DIR|FILE.wasm]", longFlags(args, "run", "update")); err != nil {
+	record := flags.String("record", "", "do what wharf run does with what stands behind --, and make a case of that `NAME` of what the extension met")
+	if err := parse(io, flags, "ext test [flags] [DIR|FILE.wasm] [-- PROMPT and flags of wharf run]", longFlags(args, "run", "update")); err != nil {
 		return err
+	}
+	own, rest := flags.Args(), []string(nil)
+	if dash := flags.ArgsLenAtDash(); dash >= 0 {
+		own, rest = own[:dash], own[dash:]
+	}
+	if flags.Changed("record") != (rest != nil) || flags.Changed("record") && *record == "" {
+		return usagef("ext test: --record NAME goes with -- and what to run: wharf ext test --record NAME DIR -- \"what to do\"")
 	}
 	var err error
 	if t.pattern, err = regexp.Compile(*pattern); err != nil {
 		return usagef("ext test: --run: %w", err)
 	}
-	switch flags.NArg() {
+	switch len(own) {
 	case 0:
 	case 1:
-		t.path = flags.Arg(0)
+		t.path = own[0]
 	default:
 		return usagef("ext test: it takes one folder or file")
+	}
+	if *record != "" {
+		return t.recordCase(ctx, *record, rest)
 	}
 	return t.run(ctx)
 }
@@ -93,17 +104,9 @@ func (t *tester) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wasm, err := host.ReadExtension(file)
-	if err != nil {
-		return exitError{exitUsage, fmt.Errorf("test %s: %w", file, err)}
-	}
-	f, err := findFolders()
+	runner, err := t.open(ctx, file)
 	if err != nil {
 		return err
-	}
-	runner, err := exttest.Open(ctx, exttest.Config{Wasm: wasm, CacheDir: compiledCache(f), Compiler: Compiler})
-	if err != nil {
-		return exitError{exitUsage, fmt.Errorf("test %s: %w", file, err)}
 	}
 	defer runner.Close()
 	report, err := t.files(ctx, runner, filepath.Join(filepath.Dir(file), "testdata"))
@@ -124,6 +127,23 @@ func (t *tester) run(ctx context.Context) error {
 		return usagef("test %s: no case has a name that matches %q", t.path, t.pattern)
 	}
 	return nil
+}
+
+// open makes what runs the cases of a module.
+func (t *tester) open(ctx context.Context, file string) (*exttest.Runner, error) {
+	f, err := findFolders()
+	if err != nil {
+		return nil, err
+	}
+	wasm, err := host.ReadExtension(file)
+	var runner *exttest.Runner
+	if err == nil {
+		runner, err = exttest.Open(ctx, exttest.Config{Wasm: wasm, CacheDir: compiledCache(f), Compiler: Compiler})
+	}
+	if err != nil {
+		return nil, exitError{exitUsage, fmt.Errorf("test %s: %w", file, err)}
+	}
+	return runner, nil
 }
 
 // module returns the module to test. That of a folder is built if it is not up

@@ -75,19 +75,24 @@ func (o *runOptions) flags() *pflag.FlagSet {
 }
 
 func runCommand(ctx context.Context, io stdio, args []string) error {
-	var o runOptions
-	f := o.flags()
-	if err := parse(io, f, "run [flags] PROMPT|-", args); err != nil {
-		return err
-	}
-	if f.Changed("max-steps") && o.maxSteps < 1 {
-		return usagef("--max-steps %d: it must be positive", o.maxSteps)
-	}
-	prompt, err := readPrompt(io.in, f.Args())
+	o, prompt, err := parseRun(io, args)
 	if err != nil {
 		return err
 	}
 	return o.run(ctx, io, prompt)
+}
+
+// parseRun reads the arguments of wharf run.
+func parseRun(io stdio, args []string) (o runOptions, prompt string, err error) {
+	f := o.flags()
+	if err := parse(io, f, "run [flags] PROMPT|-", args); err != nil {
+		return o, "", err
+	}
+	if f.Changed("max-steps") && o.maxSteps < 1 {
+		return o, "", usagef("--max-steps %d: it must be positive", o.maxSteps)
+	}
+	prompt, err = readPrompt(io.in, f.Args())
+	return o, prompt, err
 }
 
 // maxPrompt bounds a prompt, so that a wrong file on standard input is noticed
