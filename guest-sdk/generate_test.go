@@ -23,6 +23,8 @@ var generated = []struct {
 }{
 	{"go/points.go", goPoints},
 	{"go/README.md", goReadme},
+	{hooksPath, hooksPage},
+	{capabilitiesPath, capabilitiesPage},
 }
 
 // TestGenerated compares the generated files with what the table says now.

@@ -31,6 +31,10 @@ func (s Set) Words() []string {
 		say("keep up to %s of its own between sessions", s.KV)
 	}
 	for _, pattern := range s.Exec {
+		if pattern == "*" {
+			say("run any command, in the sandbox and under your rules")
+			continue
+		}
 		say("run commands such as %s, in the sandbox and under your rules", pattern)
 	}
 	if len(s.Tools) > 0 {

@@ -16,6 +16,7 @@ func TestWords(t *testing.T) {
 		"read and write files in out of the workspace, under your rules for writing",
 		"keep up to 1MiB of its own between sessions",
 		"run commands such as gofmt *, in the sandbox and under your rules",
+		"run any command, in the sandbox and under your rules",
 		"call the tools read_file, grep, under your rules, as the model does",
 		"read the conversation",
 		"ask the model itself, for up to 20000 tokens a session",
@@ -28,7 +29,7 @@ http = ["GET https://api.example.com/v1/*", "* https://*.example.org/"]
 secrets = [{ name = "TOKEN", host = "api.example.com", header = "Authorization", format = "Bearer {}" }]
 fs = [{ path = "notes", mode = "read" }, { path = "out", mode = "write" }]
 kv = "1MiB"
-exec = ["gofmt *"]
+exec = ["gofmt *", "*"]
 tools = ["read_file", "grep"]
 session = "read"
 llm = { tokens = 20000 }

@@ -1,0 +1,137 @@
+package guestsdk_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/guest-sdk/conformance"
+	"github.com/wharf-agent/wharf/host/capability"
+)
+
+const (
+	hooksPath        = "../docs/extensions/hooks.md"
+	capabilitiesPath = "../docs/extensions/capabilities.md"
+)
+
+// hooksPage brings the reference of the hook points up to date. Its examples are
+// vectors, which every SDK passes.
+func hooksPage() ([]byte, error) {
+	vectors, err := conformance.Vectors()
+	if err != nil {
+		return nil, err
+	}
+	lines := []string{"| point | when | may answer |", "| --- | --- | --- |"}
+	for _, info := range hook.Points {
+		may := strings.Join(answers(info), ", ")
+		lines = append(lines, strings.Replace(fmt.Sprintf("| [`%s`](#%s) | %s | %s |", info.Point, info.Point, info.When, may), "|  |", "| |", 1))
+	}
+	for _, info := range hook.Points {
+		lines = append(lines, pointSection(info, vectors)...)
+	}
+	return section(hooksPath, lines)
+}
+
+// answers names what may be answered at a point.
+func answers(info hook.Info) []string {
+	var all []string
+	for _, d := range info.Decisions {
+		all = append(all, "`"+string(d)+"`")
+	}
+	for _, key := range info.Replace {
+		all = append(all, "replace `"+key+"`")
+	}
+	if info.Context {
+		all = append(all, "`context`")
+	}
+	return all
+}
+
+// pointSection describes a point.
+func pointSection(info hook.Info, vectors []conformance.Vector) []string {
+	lines := []string{"", "## " + string(info.Point), "", strings.ToUpper(info.When[:1]) + info.When[1:] + "."}
+	if info.Later {
+		lines = append(lines, "This release has no such moment yet, and `wharf run` refuses an extension that waits for one.")
+	}
+	lines = append(lines, "")
+	if info.Raw {
+		lines = append(lines, "The payload is the text itself.")
+	} else {
+		lines = append(lines, "| key | holds | |", "| --- | --- | --- |")
+		for _, key := range info.Keys {
+			lines = append(lines, fmt.Sprintf("| `%s` | %s | %s |", key.Name, key.Type, key.Doc))
+		}
+	}
+	lines = append(lines, "")
+	if !info.Deciding() {
+		return append(lines, "It hears, and answers nothing.")
+	}
+	lines = append(lines, "```json")
+	for _, v := range vectors {
+		if v.Point == string(info.Point) && v.Answer != nil {
+			lines = append(lines, oneLine(v.Answer))
+		}
+	}
+	lines = append(lines, "```", "")
+	guard, observer := hook.DefaultOnFailure(true, info.Point), hook.DefaultOnFailure(false, info.Point)
+	if guard == observer {
+		return append(lines, fmt.Sprintf("If it cannot be asked: `%s`.", guard))
+	}
+	return append(lines, fmt.Sprintf("If it cannot be asked: `%s` for a guard, `%s` for an observer.", guard, observer))
+}
+
+// oneLine is JSON in a line.
+func oneLine(raw []byte) string {
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
+
+// capabilityExamples are lines of [capabilities], and the operations that need them.
+var capabilityExamples = []struct{ line, operations string }{
+	{`http = ["GET https://api.example.com/v1/*"]`, "`http.fetch`"},
+	{`secrets = [{ name = "TOKEN", host = "api.example.com", header = "Authorization", format = "Bearer {}" }]`, "`http.fetch` with `secrets`"},
+	{`fs = [{ path = "notes", mode = "read" }]`, "`fs.read`, `fs.list`, `fs.stat`"},
+	{`fs = [{ path = "out", mode = "write" }]`, "these and `fs.write`"},
+	{`kv = "64KiB"`, "`kv.get`, `kv.set`, `kv.delete`, `kv.list`"},
+	{`exec = ["gofmt -l *"]`, "`exec.run`"},
+	{`tools = ["grep", "read_file"]`, "`tool.call`"},
+	{`session = "read"`, "`session.info`, `session.messages`"},
+	{`llm = { tokens = 20000 }`, "`llm.complete`"},
+	{`env = ["LANG"]`, "`env.get`"},
+	{`events = true`, "`event.emit`"},
+	{`approve = true`, "none: it makes `allow` count at `before_execute_tool` and `permission_request`"},
+}
+
+// capabilitiesPage brings the reference of the capabilities up to date: what a
+// user is told of each is what wharf ext inspect says.
+func capabilitiesPage() ([]byte, error) {
+	lines := []string{"| what it asks for | what the user is told: it may … | what needs it |", "| --- | --- | --- |"}
+	seen := map[string]bool{}
+	for _, example := range capabilityExamples {
+		var f map[string]any
+		if _, err := toml.Decode(example.line, &f); err != nil {
+			return nil, err
+		}
+		set, err := capability.FromTable(f)
+		if err != nil {
+			return nil, err
+		}
+		for key := range f {
+			seen[key] = true
+		}
+		lines = append(lines, fmt.Sprintf("| `%s` | %s | %s |", example.line, strings.Join(set.Words(), "; "), example.operations))
+	}
+	for _, key := range capability.Keys {
+		if !seen[key] {
+			return nil, fmt.Errorf("the capability %s has no example", key)
+		}
+	}
+	return section(capabilitiesPath, lines)
+}
