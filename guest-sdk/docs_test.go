@@ -164,23 +164,46 @@ func TestABIPage(t *testing.T) {
 	}
 }
 
-// The example in the Go SDK's README builds and does what it says.
-func TestGoREADME(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		missing(t, "go", "get Go from https://go.dev/dl")
+// The example in each SDK's README builds and does what it says.
+func TestREADMEs(t *testing.T) {
+	for _, sdk := range []struct{ language, file, block string }{
+		{"go", "main.go", "go"},
+		{"c", "main.c", "c"},
+	} {
+		t.Run(sdk.language, func(t *testing.T) {
+			need(t, sdk.language)
+			dir, page := t.TempDir(), filepath.Join(sdk.language, "README.md")
+			for name, language := range map[string]string{build.ManifestFile: "toml", sdk.file: sdk.block} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(blocks(t, page, language)[0]), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := build.Extension(t.Context(), build.Config{Dir: dir, SDK: guestsdk.SDK, Env: os.Environ()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			politeAndLoud(t, r.Wasm)
+		})
 	}
-	dir := t.TempDir()
-	for name, language := range map[string]string{build.ManifestFile: "toml", "main.go": "go"} {
-		text := blocks(t, "go/README.md", language)[0]
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+}
+
+// need skips a test where the compiler of a language is missing.
+func need(t *testing.T, language string) {
+	t.Helper()
+	for _, l := range build.Languages() {
+		if l.ID != language {
+			continue
+		}
+		for _, p := range l.Missing(t.Context(), os.Environ()) {
+			missing(t, p.Name, p.Install)
 		}
 	}
-	r, err := build.Extension(t.Context(), build.Config{Dir: dir, SDK: guestsdk.SDK, Env: os.Environ()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, events := join(t, r.Wasm)
+}
+
+// politeAndLoud checks the extension that the READMEs show.
+func politeAndLoud(t *testing.T, wasm []byte) {
+	t.Helper()
+	s, events := join(t, wasm)
 	for command, want := range map[string]string{
 		"git push --force": `{"decision":"deny","reason":"force pushes are not allowed here: use --force-with-lease"}`,
 		"git push":         "",
@@ -192,18 +215,18 @@ func TestGoREADME(t *testing.T) {
 		}
 	}
 	for range 2 {
-		got, err := s.Tools()[0].Run(t.Context(), tool.Call{Name: "shout", Arguments: []byte(`{"text":"größe"}`)})
-		if err != nil || got.IsError || got.Content != "GRÖSSE" && got.Content != "GRÖßE" {
+		got, err := s.Tools()[0].Run(t.Context(), tool.Call{Name: "shout", Arguments: []byte(`{"text":"a \"straße\""}`)})
+		if err != nil || got.IsError || got.Content != `A "STRAßE"` {
 			t.Errorf("shout: %+v, %v", got, err)
 		}
 	}
 	var logged []string
 	for _, e := range *events {
 		if l, ok := e.(session.ExtensionLogged); ok {
-			logged = append(logged, l.Text)
+			logged = append(logged, strings.TrimPrefix(l.Text, "call "))
 		}
 	}
-	if strings.Join(logged, ",") != "call 1,call 2" {
+	if strings.Join(logged, ",") != "1,2" {
 		t.Errorf("logged %q", logged)
 	}
 }

@@ -93,13 +93,12 @@ func goType(p hook.Point, key hook.Key) string {
 var goAnswers = map[string]string{
 	"allow": "Allow", "deny": "Deny", "ask": "Ask", "block": "Block", "continue": "Continue", "retry": "Retry", "fail": "GiveUp",
 	"text": "ReplaceText", "arguments": "ReplaceArguments", "result": "AnswerInPlace", "content": "ReplaceContent",
-	"parameters": "ReplaceParameters", "hide_tools": "HideTools", "response": "AnswerForModel",
+	"parameters": "ReplaceParameters", "hide_tools": "HideTools", "response": "AnswerForModel", "context": "AddContext",
 }
 
 // goReadme brings the table of the Go SDK's page up to date.
 func goReadme() ([]byte, error) {
-	lines := []string{"| point | register with | may answer |", "| --- | --- | --- |"}
-	for _, info := range hook.Points {
+	return readme("go/README.md", "register with", func(info hook.Info) string {
 		payload, _ := goPayload(info)
 		switch {
 		case info.Raw:
@@ -110,18 +109,6 @@ func goReadme() ([]byte, error) {
 		if payload = "func(" + payload + ")"; info.Deciding() {
 			payload += " Verdict"
 		}
-		var answers []string
-		for _, d := range info.Decisions {
-			answers = append(answers, "`"+goAnswers[string(d)]+"`")
-		}
-		for _, key := range info.Replace {
-			answers = append(answers, "`"+goAnswers[key]+"`")
-		}
-		if info.Context {
-			answers = append(answers, "`AddContext`")
-		}
-		line := fmt.Sprintf("| `%s` | `%s(%s)` | %s |", info.Point, camel(string(info.Point)), payload, strings.Join(answers, ", "))
-		lines = append(lines, strings.Replace(line, "|  |", "| |", 1))
-	}
-	return section("go/README.md", lines)
+		return camel(string(info.Point)) + "(" + payload + ")"
+	}, goAnswers)
 }

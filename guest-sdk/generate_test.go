@@ -23,6 +23,8 @@ var generated = []struct {
 }{
 	{"go/points.go", goPoints},
 	{"go/README.md", goReadme},
+	{"c/wharf.h", cHeader},
+	{"c/README.md", cReadme},
 	{hooksPath, hooksPage},
 	{capabilitiesPath, capabilitiesPage},
 }
@@ -49,17 +51,48 @@ func TestGenerated(t *testing.T) {
 
 // section puts lines in the place of those between two marks of a page.
 func section(path string, lines []string) ([]byte, error) {
+	return between(path, "<!-- ", " -->", lines)
+}
+
+// between does so in a file of another language, which has comments of its own.
+func between(path, opening, closing string, lines []string) ([]byte, error) {
 	page, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	const begin, end = "<!-- generated: hook points -->\n", "<!-- end -->\n"
+	begin, end := opening+"generated: hook points"+closing+"\n", opening+"end"+closing+"\n"
 	before, rest, ok := strings.Cut(string(page), begin)
 	_, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
 		return nil, fmt.Errorf("%s has no marks for what is generated", path)
 	}
 	return []byte(before + begin + strings.Join(lines, "\n") + "\n" + end + after), nil
+}
+
+// readme brings the table of hook points in an SDK's page up to date: how each is
+// registered, and the functions by which it may be answered, by what they answer.
+func readme(path, how string, register func(hook.Info) string, answers map[string]string) ([]byte, error) {
+	lines := []string{"| point | " + how + " | may answer |", "| --- | --- | --- |"}
+	for _, info := range hook.Points {
+		line := fmt.Sprintf("| `%s` | `%s` | %s |", info.Point, register(info), answersOf(info, answers))
+		lines = append(lines, strings.Replace(line, "|  |", "| |", 1))
+	}
+	return section(path, lines)
+}
+
+// answersOf lists the functions by which a point may be answered.
+func answersOf(info hook.Info, answers map[string]string) string {
+	var all []string
+	for _, d := range info.Decisions {
+		all = append(all, "`"+answers[string(d)]+"`")
+	}
+	for _, key := range info.Replace {
+		all = append(all, "`"+answers[key]+"`")
+	}
+	if info.Context {
+		all = append(all, "`"+answers["context"]+"`")
+	}
+	return strings.Join(all, ", ")
 }
 
 // camel returns a name such as before_run as BeforeRun.

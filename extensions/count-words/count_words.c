@@ -2,7 +2,7 @@
 #include "wharf.h"
 
 /* is_blank tells the blanks of Unicode, the length of which it returns. */
-static u32 is_blank(const u8 *at, const u8 *end)
+static uint32_t is_blank(const uint8_t *at, const uint8_t *end)
 {
 	if (*at == ' ' || (*at >= '\t' && *at <= '\r'))
 		return 1;
@@ -10,19 +10,19 @@ static u32 is_blank(const u8 *at, const u8 *end)
 		return 2; /* next line, no-break space */
 	if (end - at < 3)
 		return 0;
-	u32 c = (u32)(at[0] & 15) << 12 | (u32)(at[1] & 63) << 6 | (at[2] & 63);
+	uint32_t c = (uint32_t)(at[0] & 15) << 12 | (uint32_t)(at[1] & 63) << 6 | (at[2] & 63);
 	if ((at[0] & 0xf0) == 0xe0 &&
 	    (c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000))
 		return 3;
 	return 0;
 }
 
-static u32 count(struct text t)
+static uint32_t count(wharf_text t)
 {
-	u32 words = 0;
+	uint32_t words = 0;
 	int inside = 0;
-	for (const u8 *at = t.at, *end = t.at + t.length; at < end;) {
-		u32 blank = is_blank(at, end);
+	for (const uint8_t *at = t.at, *end = t.at + t.length; at < end;) {
+		uint32_t blank = is_blank(at, end);
 		words += !blank && !inside;
 		inside = !blank;
 		at += blank ? blank : 1;
@@ -30,23 +30,16 @@ static u32 count(struct text t)
 	return words;
 }
 
-static void put_number(struct output *o, u32 n)
+static wharf_result count_words(wharf_json arguments)
 {
-	if (n >= 10)
-		put_number(o, n / 10);
-	put(o, (u8)('0' + n % 10));
+	wharf_text text = wharf_as_text(wharf_get(arguments, "text"));
+	if (!text.at)
+		return wharf_error("count_words needs a text");
+	uint32_t n = count(text);
+	wharf_out o = {0};
+	wharf_put_integer(&o, n);
+	wharf_put(&o, n == 1 ? " word" : " words");
+	return wharf_content(wharf_written(&o));
 }
 
-WHARF_EXPORT("call_tool") u64 call_tool(const u8 *at, u32 length)
-{
-	struct json payload = {at, at + length}, arguments, value;
-	struct text text;
-	if (!member(payload, "arguments", &arguments) || !member(arguments, "text", &value) || !string(&value, &text))
-		return ANSWER("{\"error\":\"count_words needs a text\"}");
-	u32 n = count(text);
-	struct output o = {0};
-	put_text(&o, "{\"content\":\"");
-	put_number(&o, n);
-	put_text(&o, n == 1 ? " word\"}" : " words\"}");
-	return answer(o.at, o.length);
-}
+WHARF_TOOLS({"count_words", count_words})

@@ -12,7 +12,7 @@ enum { max_frames = 48, max_depth = 6, max_documents = 8, max_text = 1 << 20 };
 struct frame {
 	struct command command;
 	struct word word;
-	u32 start;       /* of the word that is being read, in the buffer */
+	uint32_t start;       /* of the word that is being read, in the buffer */
 	int quotes;      /* within "…" */
 	int begun;       /* there is a word, perhaps an empty one */
 	int arithmetic;  /* (( … )): << is no here-document */
@@ -20,19 +20,19 @@ struct frame {
 };
 
 struct document {
-	struct text end;
+	wharf_text end;
 	int strip, quoted;
 };
 
 struct scan {
-	struct text t;
-	u32 i, depth;
-	u8 *buffer; /* the words of all frames, one behind the other */
-	u32 used;
+	wharf_text t;
+	uint32_t i, depth;
+	uint8_t *buffer; /* the words of all frames, one behind the other */
+	uint32_t used;
 	struct frame frames[max_frames];
-	u32 top;
+	uint32_t top;
 	struct document documents[max_documents];
-	u32 waiting; /* documents whose text has not come yet */
+	uint32_t waiting; /* documents whose text has not come yet */
 };
 
 /* end_word ends the word of a frame. One with braces is judged as a whole and
@@ -40,15 +40,15 @@ struct scan {
 static void end_word(struct scan *s, struct frame *f)
 {
 	if (f->begun) {
-		struct text w = {s->buffer + f->start, s->used - f->start};
+		wharf_text w = {s->buffer + f->start, s->used - f->start};
 		judge_word(&f->command, w, f->word, s->depth);
 		if (f->word.braced && has(w, ",")) {
 			f->word = (struct word){.expanded = 1};
-			for (u32 from = 0, i = 0; i <= w.length; i++) {
-				if (i < w.length && !has((struct text){w.at + i, 1}, "{,}"))
+			for (uint32_t from = 0, i = 0; i <= w.length; i++) {
+				if (i < w.length && !has((wharf_text){w.at + i, 1}, "{,}"))
 					continue;
 				if (i > from)
-					judge_word(&f->command, (struct text){w.at + from, i - from}, f->word, s->depth);
+					judge_word(&f->command, (wharf_text){w.at + from, i - from}, f->word, s->depth);
 				from = i + 1;
 			}
 		}
@@ -73,13 +73,13 @@ static void push(struct scan *s, int arithmetic)
 	s->frames[++s->top] = (struct frame){.start = s->used, .arithmetic = arithmetic};
 }
 
-static void append(struct scan *s, struct frame *f, u8 c)
+static void append(struct scan *s, struct frame *f, uint8_t c)
 {
 	s->buffer[s->used++] = c; /* a word is never longer than the text */
 	f->begun = 1;
 }
 
-static u8 peek(const struct scan *s, u32 ahead)
+static uint8_t peek(const struct scan *s, uint32_t ahead)
 {
 	return s->i + ahead < s->t.length ? s->t.at[s->i + ahead] : 0;
 }
@@ -94,8 +94,8 @@ static void substituted(struct frame *f)
 /* backticks reads `…` and what is in it. */
 static void backticks(struct scan *s, struct frame *f)
 {
-	u32 from = s->i, length = 0;
-	u8 *inner = allocate(s->t.length - from + 1);
+	uint32_t from = s->i, length = 0;
+	uint8_t *inner = wharf_allocate(s->t.length - from + 1);
 	if (!inner) {
 		refuse(unreadable);
 		return;
@@ -105,31 +105,31 @@ static void backticks(struct scan *s, struct frame *f)
 			s->i++;
 		inner[length++] = s->t.at[s->i];
 	}
-	scan_text((struct text){inner, length}, s->depth + 1, 0);
+	scan_text((wharf_text){inner, length}, s->depth + 1, 0);
 	substituted(f);
 }
 
-static int is_name(u8 c) { return c == '_' || (u8)((c | 0x20) - 'a') < 26 || (u8)(c - '0') < 10; }
+static int is_name(uint8_t c) { return c == '_' || (uint8_t)((c | 0x20) - 'a') < 26 || (uint8_t)(c - '0') < 10; }
 
 /* variable reads the name behind $ or ${, and the operator behind the name.
  * $IFS counts as a blank. What may stand for it is read on as part of the word. */
 static void variable(struct scan *s, struct frame *f, int braces)
 {
-	s->i += 1 + (u32)braces;
+	s->i += 1 + (uint32_t)braces;
 	if (braces && (peek(s, 0) == '#' || peek(s, 0) == '!'))
 		s->i++;
-	u32 from = s->i;
+	uint32_t from = s->i;
 	if (is_name(peek(s, 0)))
 		while (is_name(peek(s, 0)))
 			s->i++;
 	else
 		s->i++; /* $@, $*, $?, … */
-	struct text name = {s->t.at + from, s->i - from};
+	wharf_text name = {s->t.at + from, s->i - from};
 	if (braces) { /* ${x:-…} and the like: one mark, behind which the other value stands */
 		s->i += peek(s, 0) == ':';
-		s->i += peek(s, 0) && has((struct text){s->t.at + s->i, 1}, "-=+?%#/^,");
+		s->i += peek(s, 0) && has((wharf_text){s->t.at + s->i, 1}, "-=+?%#/^,");
 	}
-	int blank = same(name, "IFS") && !f->quotes;
+	int blank = wharf_equal(name, "IFS") && !f->quotes;
 	while (braces && blank && peek(s, 0) && peek(s, 0) != '}')
 		s->i++;
 	if (braces && peek(s, 0) == '}')
@@ -142,18 +142,18 @@ static void variable(struct scan *s, struct frame *f, int braces)
 	f->begun = f->word.expanded = 1;
 }
 
-static u32 digit(u8 c, u32 base)
+static uint32_t digit(uint8_t c, uint32_t base)
 {
-	u32 v = c - '0' < 10u ? (u32)(c - '0') : (c | 0x20) - 'a' < 6u ? (u32)(c | 0x20) - 'a' + 10 : 99;
+	uint32_t v = c - '0' < 10u ? (uint32_t)(c - '0') : (c | 0x20) - 'a' < 6u ? (uint32_t)(c | 0x20) - 'a' + 10 : 99;
 	return v < base ? v : 99;
 }
 
 /* unescape returns what the escape at *i stands for, as $'…' and printf read
  * it, and moves *i to its last character. */
-static u8 unescape(struct text t, u32 *i)
+static uint8_t unescape(wharf_text t, uint32_t *i)
 {
-	u32 at = *i + 1, base = 8, most = 3, v = 0, n = 0;
-	u8 c = at < t.length ? t.at[at] : '\\';
+	uint32_t at = *i + 1, base = 8, most = 3, v = 0, n = 0;
+	uint8_t c = at < t.length ? t.at[at] : '\\';
 	if (c == 'x' || c == 'u' || c == 'U')
 		base = 16, most = c == 'x' ? 2 : c == 'u' ? 4 : 8, at++;
 	else if (c == '0')
@@ -162,28 +162,28 @@ static u8 unescape(struct text t, u32 *i)
 		v = v * base + digit(t.at[at + n], base);
 	*i = n ? at + n - 1 : *i + 1;
 	if (n)
-		return v < 0x80 ? (u8)v : '?';
+		return v < 0x80 ? (uint8_t)v : '?';
 	return c == 'n' ? '\n' : c == 't' ? '\t' : c;
 }
 
 /* unescaped is a text with all its escapes undone. */
-static struct text unescaped(struct text t)
+static wharf_text unescaped(wharf_text t)
 {
-	u8 *copy = allocate(t.length + 1);
-	u32 n = 0;
+	uint8_t *copy = wharf_allocate(t.length + 1);
+	uint32_t n = 0;
 	if (!copy) {
 		refuse(unreadable);
-		return (struct text){t.at, 0};
+		return (wharf_text){t.at, 0};
 	}
-	for (u32 i = 0; i < t.length; i++)
+	for (uint32_t i = 0; i < t.length; i++)
 		copy[n++] = t.at[i] == '\\' ? unescape(t, &i) : t.at[i];
-	return (struct text){copy, n};
+	return (wharf_text){copy, n};
 }
 
 /* dollar reads what begins with $. */
 static void dollar(struct scan *s, struct frame *f)
 {
-	u8 next = peek(s, 1);
+	uint8_t next = peek(s, 1);
 	if (next == '(') {
 		s->i++;
 		if (peek(s, 1) == '(')
@@ -193,7 +193,7 @@ static void dollar(struct scan *s, struct frame *f)
 		push(s, peek(s, 1) == '(');
 	} else if (next == '{') {
 		variable(s, f, 1);
-	} else if (is_name(next) || (next && has((struct text){&next, 1}, "@*#?$!-"))) {
+	} else if (is_name(next) || (next && has((wharf_text){&next, 1}, "@*#?$!-"))) {
 		variable(s, f, 0);
 	} else if (next == '\'' && !f->quotes) {
 		for (s->i += 2; s->i < s->t.length && s->t.at[s->i] != '\''; s->i++) {
@@ -213,7 +213,7 @@ static void dollar(struct scan *s, struct frame *f)
 /* redirection reads < or > and what belongs to it. */
 static void redirection(struct scan *s, struct frame *f)
 {
-	u8 c = s->t.at[s->i], next = peek(s, 1);
+	uint8_t c = s->t.at[s->i], next = peek(s, 1);
 	end_word(s, f);
 	if (next == '(') { /* a process's output or input */
 		s->i++;
@@ -234,13 +234,13 @@ static void redirection(struct scan *s, struct frame *f)
 			d.strip = 1, s->i++;
 		while (peek(s, 1) == ' ' || peek(s, 1) == '\t')
 			s->i++;
-		u8 *end = allocate(s->t.length - s->i + 1);
+		uint8_t *end = wharf_allocate(s->t.length - s->i + 1);
 		if (!end) {
 			refuse(unreadable);
 			return;
 		}
 		d.end.at = end;
-		for (u8 e; (e = peek(s, 1)) && !has((struct text){&e, 1}, " \t\n;|&<>()"); s->i++) {
+		for (uint8_t e; (e = peek(s, 1)) && !has((wharf_text){&e, 1}, " \t\n;|&<>()"); s->i++) {
 			if (e == '\'' || e == '"' || e == '\\')
 				d.quoted = 1;
 			else
@@ -249,7 +249,7 @@ static void redirection(struct scan *s, struct frame *f)
 		s->documents[s->waiting++] = d;
 		return;
 	}
-	while (next && has((struct text){&next, 1}, "<>&|")) {
+	while (next && has((wharf_text){&next, 1}, "<>&|")) {
 		s->i++;
 		next = peek(s, 1);
 	}
@@ -259,22 +259,22 @@ static void redirection(struct scan *s, struct frame *f)
 /* read_document reads the lines of a here-document, behind a newline. */
 static void read_document(struct scan *s, struct document d)
 {
-	u32 from = s->i + 1, at = from;
+	uint32_t from = s->i + 1, at = from;
 	int found = 0;
 	while (at < s->t.length && !found) {
-		u32 line = at;
+		uint32_t line = at;
 		while (at < s->t.length && s->t.at[at] != '\n')
 			at++;
-		struct text t = {s->t.at + line, at - line};
+		wharf_text t = {s->t.at + line, at - line};
 		while (d.strip && t.length && *t.at == '\t')
 			t.at++, t.length--;
 		found = t.length == d.end.length;
-		for (u32 i = 0; found && i < t.length; i++)
+		for (uint32_t i = 0; found && i < t.length; i++)
 			found = t.at[i] == d.end.at[i];
 		s->i = at;
 		at++;
 	}
-	struct text body = {s->t.at + from, s->i > from ? s->i - from : 0};
+	wharf_text body = {s->t.at + from, s->i > from ? s->i - from : 0};
 	remember(body, s->depth);
 	if (!d.quoted)
 		scan_text(body, s->depth + 1, 1); /* the shell expands it */
@@ -282,13 +282,13 @@ static void read_document(struct scan *s, struct document d)
 		scan_text(body, s->depth + 1, 0); /* perhaps it is none */
 }
 
-static void quoted(struct scan *s, struct frame *f, u8 c)
+static void quoted(struct scan *s, struct frame *f, uint8_t c)
 {
 	if (c == '"' && !f->document) {
 		f->quotes = 0;
 	} else if (c == '\\') {
-		u8 next = peek(s, 1);
-		if (next && has((struct text){&next, 1}, "$`\"\\\n")) {
+		uint8_t next = peek(s, 1);
+		if (next && has((wharf_text){&next, 1}, "$`\"\\\n")) {
 			s->i++;
 			if (next != '\n')
 				append(s, f, next);
@@ -321,13 +321,13 @@ static void closing(struct scan *s, struct frame *f)
 static void newline(struct scan *s, struct frame *f)
 {
 	end_command(s, f);
-	u32 waiting = s->waiting;
+	uint32_t waiting = s->waiting;
 	s->waiting = 0;
-	for (u32 d = 0; d < waiting; d++)
+	for (uint32_t d = 0; d < waiting; d++)
 		read_document(s, s->documents[d]);
 }
 
-static void unquoted(struct scan *s, struct frame *f, u8 c)
+static void unquoted(struct scan *s, struct frame *f, uint8_t c)
 {
 	switch (c) {
 	case '\\':
@@ -395,16 +395,16 @@ static void unquoted(struct scan *s, struct frame *f, u8 c)
 
 /* scan_text judges a text as a shell would read it; with quotes, as one
  * within "…" that does not end. */
-static void scan_text(struct text t, u32 depth, int quotes)
+static void scan_text(wharf_text t, uint32_t depth, int quotes)
 {
 	if (depth > max_depth || t.length > max_text) {
 		refuse(unreadable);
 		return;
 	}
-	u32 mark = heap_top;
+	uint32_t mark = wharf_heap_top;
 	struct inner *before = seen.inners;
-	struct scan *s = allocate(sizeof *s);
-	u8 *buffer = allocate(t.length + 1);
+	struct scan *s = wharf_allocate(sizeof *s);
+	uint8_t *buffer = wharf_allocate(t.length + 1);
 	if (!s || !buffer) {
 		refuse(unreadable);
 		return;
@@ -428,11 +428,11 @@ static void scan_text(struct text t, u32 depth, int quotes)
 			break;
 	}
 	if (seen.inners == before)
-		heap_top = mark; /* nothing of it is needed any more */
+		wharf_heap_top = mark; /* nothing of it is needed any more */
 }
 
 /* judge judges a command line, with what a shell that it calls would run. */
-static void judge(struct text t)
+static void judge(wharf_text t)
 {
 	const char *verdict = seen.verdict;
 	__builtin_memset(&seen, 0, sizeof seen);
@@ -454,31 +454,33 @@ static void judge(struct text t)
 }
 
 /* judge_strings judges each string in JSON text. */
-static int judge_strings(struct json j)
+static bool judge_strings(wharf_json j)
 {
-	struct text t;
 	while (j.at < j.end) {
-		if (*j.at != '"')
+		const uint8_t *from = j.at;
+		if (*from != '"') {
 			j.at++;
-		else if (string(&j, &t))
-			judge(t);
-		else
-			return 0;
+			continue;
+		}
+		wharf_skip_string(&j);
+		wharf_text t = wharf_as_text((wharf_json){from, j.at});
+		if (!t.at)
+			return false;
+		judge(t);
 	}
-	return 1;
+	return true;
 }
 
-WHARF_EXPORT("before_execute_tool") u64 before_execute_tool(const u8 *at, u32 length)
+WHARF_HOOK(before_execute_tool, call)
 {
-	struct json payload = {at, at + length}, arguments;
 	seen.verdict = 0;
-	if (!member(payload, "arguments", &arguments) || !judge_strings(arguments))
-		return ANSWER("{\"error\":\"the call has no arguments that can be read\"}");
+	if (!call.arguments.at || !judge_strings(call.arguments))
+		return wharf_fail("the call has no arguments that can be read");
 	if (!seen.verdict)
-		return 0;
-	struct output o = {0};
-	put_text(&o, "{\"decision\":\"deny\",\"reason\":\"this guard refuses recursive deletes, and the command has ");
-	put_text(&o, seen.verdict);
-	put_text(&o, ": delete single files by name, or ask the user to delete the folder\"}");
-	return answer(o.at, o.length);
+		return WHARF_NO_OPINION;
+	wharf_out o = {0};
+	wharf_put(&o, "this guard refuses recursive deletes, and the command has ");
+	wharf_put(&o, seen.verdict);
+	wharf_put(&o, ": delete single files by name, or ask the user to delete the folder");
+	return wharf_deny(wharf_written(&o));
 }

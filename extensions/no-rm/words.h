@@ -33,8 +33,8 @@ struct word {
  * a here-document. */
 struct inner {
 	struct inner *next;
-	struct text text;
-	u32 depth;
+	wharf_text text;
+	uint32_t depth;
 };
 
 /* What was seen anywhere in the command line. */
@@ -47,7 +47,7 @@ static struct {
 	const char *verdict;
 } seen;
 
-static void scan_text(struct text t, u32 depth, int quotes);
+static void scan_text(wharf_text t, uint32_t depth, int quotes);
 
 static void refuse(const char *why)
 {
@@ -55,10 +55,10 @@ static void refuse(const char *why)
 		seen.verdict = why;
 }
 
-static int one_of(struct text t, const char *const *words)
+static int one_of(wharf_text t, const char *const *words)
 {
 	for (; *words; words++)
-		if (same(t, *words))
+		if (wharf_equal(t, *words))
 			return 1;
 	return 0;
 }
@@ -89,64 +89,64 @@ static const char *const printers[] = {"echo", "printf", "set", 0};
 static const char *const decoders[] = {"base64", "base32", "xxd", "openssl", "uudecode", 0};
 static const char *const decoding_flags[] = {"-d", "-D", "-di", "--decode", "-r", "enc", 0};
 
-static struct text base_name(struct text w)
+static wharf_text base_name(wharf_text w)
 {
-	u32 from = w.length;
+	uint32_t from = w.length;
 	while (from > 0 && w.at[from - 1] != '/')
 		from--;
 	while (from < w.length && (w.at[from] == '!' || w.at[from] == ':'))
 		from++; /* as editors write it */
-	return (struct text){w.at + from, w.length - from};
+	return (wharf_text){w.at + from, w.length - from};
 }
 
-static int starts(struct text w, const char *prefix)
+static int starts(wharf_text w, const char *prefix)
 {
-	for (u32 i = 0; prefix[i]; i++)
-		if (i >= w.length || w.at[i] != (u8)prefix[i])
+	for (uint32_t i = 0; prefix[i]; i++)
+		if (i >= w.length || w.at[i] != (uint8_t)prefix[i])
 			return 0;
 	return 1;
 }
 
-static int has(struct text w, const char *set)
+static int has(wharf_text w, const char *set)
 {
-	for (u32 i = 0; i < w.length; i++)
+	for (uint32_t i = 0; i < w.length; i++)
 		for (const char *c = set; *c; c++)
-			if (w.at[i] == (u8)*c)
+			if (w.at[i] == (uint8_t)*c)
 				return 1;
 	return 0;
 }
 
-static struct text behind(struct text w, u32 n) { return (struct text){w.at + n, w.length - n}; }
+static wharf_text behind(wharf_text w, uint32_t n) { return (wharf_text){w.at + n, w.length - n}; }
 
 /* find_text returns what stands behind the first needle in w, with its length 0 if there is none. */
-static struct text find_text(struct text w, const char *needle, u32 size)
+static wharf_text find_text(wharf_text w, const char *needle, uint32_t size)
 {
-	for (u32 i = 0; i + size <= w.length; i++)
+	for (uint32_t i = 0; i + size <= w.length; i++)
 		if (starts(behind(w, i), needle))
 			return behind(w, i + size);
-	return (struct text){w.at, 0};
+	return (wharf_text){w.at, 0};
 }
 
 /* long_flag tells --recursive, also where it is cut short as GNU allows. */
-static int long_flag(struct text w, const char *flag)
+static int long_flag(wharf_text w, const char *flag)
 {
-	u32 i = 0;
-	while (i < w.length && flag[i] && w.at[i] == (u8)flag[i])
+	uint32_t i = 0;
+	while (i < w.length && flag[i] && w.at[i] == (uint8_t)flag[i])
 		i++;
 	return i == w.length && i >= 3;
 }
 
 /* sure_flag tells flags that rm takes and that make it recursive: 2 if no
  * other common command has them. */
-static int sure_flag(struct text w)
+static int sure_flag(wharf_text w)
 {
 	if (long_flag(w, "--recursive"))
 		return 1;
 	if (w.length < 2 || w.at[0] != '-')
 		return 0;
 	int recursive = 0, force = 0;
-	for (u32 i = 1; i < w.length; i++) {
-		if (!has((struct text){w.at + i, 1}, "dfiIPrRvWx"))
+	for (uint32_t i = 1; i < w.length; i++) {
+		if (!has((wharf_text){w.at + i, 1}, "dfiIPrRvWx"))
 			return 0;
 		recursive |= w.at[i] == 'r' || w.at[i] == 'R';
 		force |= w.at[i] == 'f';
@@ -155,55 +155,55 @@ static int sure_flag(struct text w)
 }
 
 /* has_flag tells a text that would be such a flag, or several words with one. */
-static int has_flag(struct text t)
+static int has_flag(wharf_text t)
 {
-	for (u32 from = 0, i = 0; i <= t.length; i++) {
-		if (i < t.length && !has((struct text){t.at + i, 1}, " \t\n,"))
+	for (uint32_t from = 0, i = 0; i <= t.length; i++) {
+		if (i < t.length && !has((wharf_text){t.at + i, 1}, " \t\n,"))
 			continue;
-		if (sure_flag((struct text){t.at + from, i - from}))
+		if (sure_flag((wharf_text){t.at + from, i - from}))
 			return 1;
 		from = i + 1;
 	}
 	return 0;
 }
 
-static int is_assignment(struct text w)
+static int is_assignment(wharf_text w)
 {
-	u32 i = 0;
+	uint32_t i = 0;
 	while (i < w.length && (w.at[i] == '_' || (w.at[i] | 0x20) - 'a' < 26u || w.at[i] - '0' < 10u))
 		i++;
 	return i > 0 && i < w.length && w.at[i] == '=';
 }
 
 /* assigned is the value of an assignment. */
-static struct text assigned(struct text w)
+static wharf_text assigned(wharf_text w)
 {
-	u32 i = 0;
+	uint32_t i = 0;
 	while (w.at[i] != '=')
 		i++;
 	return behind(w, i + 1);
 }
 
 /* value is what stands behind NAME= or --option=, where t begins so. */
-static struct text value(struct text t)
+static wharf_text value(wharf_text t)
 {
-	u32 from = 0;
-	for (u32 i = 0; i < t.length && !has((struct text){t.at + i, 1}, " \t\n"); i++)
+	uint32_t from = 0;
+	for (uint32_t i = 0; i < t.length && !has((wharf_text){t.at + i, 1}, " \t\n"); i++)
 		if (t.at[i] == '=')
 			from = i + 1;
 	return behind(t, from);
 }
 
-static void remember(struct text t, u32 depth)
+static void remember(wharf_text t, uint32_t depth)
 {
 	t = value(t);
-	u8 *copy = allocate(t.length + 1);
-	struct inner *n = allocate(sizeof *n);
+	uint8_t *copy = wharf_allocate(t.length + 1);
+	struct inner *n = wharf_allocate(sizeof *n);
 	if (!copy || !n) {
 		refuse(unreadable);
 		return;
 	}
-	for (u32 i = 0; i < t.length; i++)
+	for (uint32_t i = 0; i < t.length; i++)
 		copy[i] = t.at[i];
 	*n = (struct inner){seen.inners, {copy, t.length}, depth};
 	seen.inners = n;
@@ -213,28 +213,28 @@ static void remember(struct text t, u32 depth)
 
 /* judge_program judges a program in another language: by the calls that
  * delete folders, and as a command, since it may put one together. */
-static void judge_program(struct text t, u32 depth)
+static void judge_program(wharf_text t, uint32_t depth)
 {
 	for (const char *const *call = deleting_calls; *call; call++) {
-		u32 size = 0;
+		uint32_t size = 0;
 		while ((*call)[size])
 			size++;
 		if (find_text(t, *call, size).length)
 			refuse(program_deletes);
 	}
-	u8 *words = allocate(t.length + 1);
+	uint8_t *words = wharf_allocate(t.length + 1);
 	if (!words) {
 		refuse(unreadable);
 		return;
 	}
-	for (u32 i = 0; i < t.length; i++)
-		words[i] = has((struct text){t.at + i, 1}, "'\"`,+()[]{}") ? ' ' : t.at[i];
-	scan_text((struct text){words, t.length}, depth + 1, 0);
+	for (uint32_t i = 0; i < t.length; i++)
+		words[i] = has((wharf_text){t.at + i, 1}, "'\"`,+()[]{}") ? ' ' : t.at[i];
+	scan_text((wharf_text){words, t.length}, depth + 1, 0);
 }
 
-static void judge_rm_argument(struct command *c, struct text w, struct word is)
+static void judge_rm_argument(struct command *c, wharf_text w, struct word is)
 {
-	if (same(w, "--")) {
+	if (wharf_equal(w, "--")) {
 		c->rm_over = 1;
 		return;
 	}
@@ -253,7 +253,7 @@ static void judge_rm_argument(struct command *c, struct text w, struct word is)
 }
 
 /* judge_argument judges a word by the command that it belongs to. */
-static void judge_argument(struct command *c, struct text w, struct word is, u32 depth)
+static void judge_argument(struct command *c, wharf_text w, struct word is, uint32_t depth)
 {
 	if (c->computed && sure_flag(w))
 		refuse(hidden_rm);
@@ -261,16 +261,16 @@ static void judge_argument(struct command *c, struct text w, struct word is, u32
 		seen.flag_value = 1;
 	if (c->rm && !c->rm_over)
 		judge_rm_argument(c, w, is);
-	if (c->find && same(w, "-delete"))
+	if (c->find && wharf_equal(w, "-delete"))
 		refuse(find_deletes);
 	if (c->git_clean && starts(w, "-") && has(w, "f") && !has(w, "n"))
 		refuse(git_deletes);
-	c->git_clean |= c->git && same(w, "clean");
-	if (c->copy && (same(w, "--del") || starts(w, "--delete") || long_flag(w, "--remove-files") || long_flag(w, "--remove-source-files")) && w.length > 4)
+	c->git_clean |= c->git && wharf_equal(w, "clean");
+	if (c->copy && (wharf_equal(w, "--del") || starts(w, "--delete") || long_flag(w, "--remove-files") || long_flag(w, "--remove-source-files")) && w.length > 4)
 		refuse(copy_deletes);
 	if (c->wrapper && starts(w, "-S")) /* env splits it into words */
 		seen.runs_text = 1, remember(behind(w, 2), depth);
-	struct text alias = find_text(w, "=!", 2); /* git runs it as a command */
+	wharf_text alias = find_text(w, "=!", 2); /* git runs it as a command */
 	if (c->git && starts(w, "!"))
 		alias = behind(w, 1);
 	if (c->git && alias.length)
@@ -283,16 +283,16 @@ static void judge_argument(struct command *c, struct text w, struct word is, u32
 
 /* judge_name takes into account what a word means as a command's name. It may
  * be one wherever it stands: who knows what runs it. */
-static void judge_name(struct command *c, struct text w, struct text base)
+static void judge_name(struct command *c, wharf_text w, wharf_text base)
 {
 	if (one_of(base, shells))
 		seen.runs_text = seen.runs_input = 1;
 	if (one_of(base, interpreters) || starts(base, "python"))
 		seen.runs_text = 1;
-	if (!c->named && (same(w, ".") || same(w, "source") || starts(w, "./")))
+	if (!c->named && (wharf_equal(w, ".") || wharf_equal(w, "source") || starts(w, "./")))
 		seen.runs_text = 1; /* a file that may just have been written */
 	c->program |= one_of(base, languages) || starts(base, "python");
-	if (same(base, "rm")) {
+	if (wharf_equal(base, "rm")) {
 		c->rm = 1;
 		c->rm_over = 0;
 		seen.rm_expanded |= c->xargs;
@@ -302,23 +302,23 @@ static void judge_name(struct command *c, struct text w, struct text base)
 		if (c->find)
 			refuse(find_deletes);
 	}
-	if (same(base, "rimraf"))
+	if (wharf_equal(base, "rimraf"))
 		refuse(program_deletes);
-	c->find |= same(base, "find") || same(base, "fd") || same(base, "fdfind");
+	c->find |= wharf_equal(base, "find") || wharf_equal(base, "fd") || wharf_equal(base, "fdfind");
 	seen.find |= c->find;
-	c->xargs |= same(base, "xargs") || same(base, "parallel");
+	c->xargs |= wharf_equal(base, "xargs") || wharf_equal(base, "parallel");
 	c->wrapper |= one_of(base, wrappers);
 	if (c->named)
 		return;
-	c->git = same(base, "git");
-	c->copy = same(base, "rsync") || same(base, "tar") || same(base, "cp") || same(base, "scp") || same(base, "ln");
+	c->git = wharf_equal(base, "git");
+	c->copy = wharf_equal(base, "rsync") || wharf_equal(base, "tar") || wharf_equal(base, "cp") || wharf_equal(base, "scp") || wharf_equal(base, "ln");
 	c->prints = one_of(base, printers);
 	if (!one_of(base, wrappers) && !starts(w, "-"))
 		c->named = one_of(base, decoders) ? -1 : 1;
 }
 
 /* judge_word takes a whole word into account. */
-static void judge_word(struct command *c, struct text w, struct word is, u32 depth)
+static void judge_word(struct command *c, wharf_text w, struct word is, uint32_t depth)
 {
 	if (has(w, " \t\n;|&(`$<>"))
 		remember(w, depth);

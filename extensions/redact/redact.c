@@ -9,7 +9,7 @@ enum set { none, plain, upper, word, dotted };
  * is not at the beginning of a word has those of inside, if any. */
 struct kind {
 	const char *prefix, *mark;
-	u32 least;
+	uint32_t least;
 	enum set set, inside;
 };
 
@@ -52,7 +52,7 @@ static const struct kind kinds[] = {
 /* What stands behind one of these is a secret, if it is at least so long. */
 struct label {
 	const char *text, *mark;
-	u32 least;
+	uint32_t least;
 };
 
 static const struct label labels[] = {
@@ -64,18 +64,18 @@ static const struct label labels[] = {
 	{"\"secretaccesskey\":\"", "AWS secret", 40},
 };
 
-static int is_upper(u8 c) { return c >= 'A' && c <= 'Z'; }
-static int is_digit(u8 c) { return c >= '0' && c <= '9'; }
-static int is_plain(u8 c) { return (c >= 'a' && c <= 'z') || is_upper(c) || is_digit(c); }
+static int is_upper(uint8_t c) { return c >= 'A' && c <= 'Z'; }
+static int is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
+static int is_plain(uint8_t c) { return (c >= 'a' && c <= 'z') || is_upper(c) || is_digit(c); }
 
-static int is_word(u8 c) { return is_plain(c) || c == '_' || c == '-'; }
+static int is_word(uint8_t c) { return is_plain(c) || c == '_' || c == '-'; }
 
-static int is_hex(u8 c) { return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
+static int is_hex(uint8_t c) { return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
 
 /* belongs tells whether the character at i belongs to a token. */
-static int belongs(struct text t, u32 i, enum set set)
+static int belongs(wharf_text t, uint32_t i, enum set set)
 {
-	u8 c = t.at[i];
+	uint8_t c = t.at[i];
 	switch (set) {
 	case plain:
 		return is_plain(c);
@@ -90,7 +90,7 @@ static int belongs(struct text t, u32 i, enum set set)
 
 /* within tells whether i is in the middle of a word. The letter of an escape
  * such as \n, and the digits of one such as %3D, are not part of a word. */
-static int within(struct text t, u32 i)
+static int within(wharf_text t, uint32_t i)
 {
 	if (!i || !is_plain(t.at[i - 1]))
 		return 0;
@@ -99,23 +99,23 @@ static int within(struct text t, u32 i)
 	return !(i >= 3 && t.at[i - 3] == '%' && is_hex(t.at[i - 2]) && is_hex(t.at[i - 1]));
 }
 
-static int begins(struct text t, u32 at, const char *prefix, int any_case)
+static int begins(wharf_text t, uint32_t at, const char *prefix, int any_case)
 {
 	for (; *prefix; prefix++, at++) {
 		if (at >= t.length)
 			return 0;
-		u8 c = t.at[at];
+		uint8_t c = t.at[at];
 		if (any_case && is_upper(c))
 			c |= 0x20;
-		if (c != (u8)*prefix)
+		if (c != (uint8_t)*prefix)
 			return 0;
 	}
 	return 1;
 }
 
-static u32 size(const char *text)
+static uint32_t size(const char *text)
 {
-	u32 n = 0;
+	uint32_t n = 0;
 	while (text[n])
 		n++;
 	return n;
@@ -123,17 +123,17 @@ static u32 size(const char *text)
 
 /* Up to here no dotted token begins: the dots were counted. Without it, a long
  * text of beginnings would take too long. */
-static u32 dotted_from;
+static uint32_t dotted_from;
 
 /* token returns where the token that begins at i ends, or 0. */
-static u32 token(struct text t, u32 i, const char **mark)
+static uint32_t token(wharf_text t, uint32_t i, const char **mark)
 {
 	int inside = within(t, i);
-	for (u32 k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+	for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
 		enum set set = inside ? kinds[k].inside : kinds[k].set;
 		if (set == none || !begins(t, i, kinds[k].prefix, 0) || (set == dotted && i < dotted_from))
 			continue;
-		u32 from = i + size(kinds[k].prefix), end = from, dots = 0;
+		uint32_t from = i + size(kinds[k].prefix), end = from, dots = 0;
 		while (end < t.length && belongs(t, end, set))
 			dots += t.at[end++] == '.';
 		if (end - from >= kinds[k].least && (set != dotted || dots >= 2)) {
@@ -148,17 +148,17 @@ static u32 token(struct text t, u32 i, const char **mark)
 
 /* labelled returns where the secret behind a label at i ends, or 0. A word of
  * small letters is none. */
-static u32 labelled(struct text t, u32 i, u32 *from, const char **mark)
+static uint32_t labelled(wharf_text t, uint32_t i, uint32_t *from, const char **mark)
 {
-	for (u32 k = 0; k < sizeof labels / sizeof *labels; k++) {
+	for (uint32_t k = 0; k < sizeof labels / sizeof *labels; k++) {
 		if (within(t, i) || !begins(t, i, labels[k].text, 1))
 			continue;
-		u32 end = *from = i + size(labels[k].text), odd = 0;
+		uint32_t end = *from = i + size(labels[k].text), odd = 0;
 		while (end < t.length && (is_word(t.at[end]) || t.at[end] == '.' || t.at[end] == '~' || t.at[end] == '+' || t.at[end] == '/' || t.at[end] == '='))
 			end++;
 		while (end > *from && t.at[end - 1] == '.')
 			end--; /* the sentence's */
-		for (u32 j = *from; j < end; j++)
+		for (uint32_t j = *from; j < end; j++)
 			odd += t.at[j] != '-' && !(t.at[j] >= 'a' && t.at[j] <= 'z');
 		if (end - *from >= labels[k].least && odd) {
 			*mark = labels[k].mark;
@@ -169,7 +169,7 @@ static u32 labelled(struct text t, u32 i, u32 *from, const char **mark)
 }
 
 /* password returns where the password in a URL ends whose :// is at i, or 0. */
-static u32 password(struct text t, u32 i, u32 *from)
+static uint32_t password(wharf_text t, uint32_t i, uint32_t *from)
 {
 	if (!begins(t, i, "://", 0))
 		return 0;
@@ -185,11 +185,11 @@ static u32 password(struct text t, u32 i, u32 *from)
 
 /* pem returns where the private key that begins at i ends, or 0. One that
  * does not end is masked to the end of the text. */
-static u32 pem(struct text t, u32 i)
+static uint32_t pem(wharf_text t, uint32_t i)
 {
 	if (!begins(t, i, "-----BEGIN ", 0))
 		return 0;
-	u32 line = i;
+	uint32_t line = i;
 	while (line < t.length && t.at[line] != '\n' && line - i < 80 && !begins(t, line, "PRIVATE KEY", 0))
 		line++;
 	if (!begins(t, line, "PRIVATE KEY", 0))
@@ -205,59 +205,59 @@ static u32 pem(struct text t, u32 i)
 	return t.length;
 }
 
-static void put_mark(struct output *o, const char *mark)
+static void put_mark(wharf_out *o, const char *mark)
 {
-	put_text(o, "[redacted: ");
-	put_text(o, mark);
-	put_text(o, "]");
+	wharf_put(o, "[redacted: ");
+	wharf_put(o, mark);
+	wharf_put(o, "]");
 }
 
 /* pairs has a bit for each pair of characters, in lower case, with which
  * something to be masked may begin: most of a text begins nothing. */
-static u8 pairs[1 << 13];
+static uint8_t pairs[1 << 13];
 
-static u32 pair(u8 first, u8 second)
+static uint32_t pair(uint8_t first, uint8_t second)
 {
-	return (u32)(is_upper(first) ? first | 0x20 : first) << 8 | (is_upper(second) ? second | 0x20 : second);
+	return (uint32_t)(is_upper(first) ? first | 0x20 : first) << 8 | (is_upper(second) ? second | 0x20 : second);
 }
 
 static void note(const char *text)
 {
-	u32 p = pair((u8)text[0], (u8)text[1]);
-	pairs[p >> 3] |= (u8)(1 << (p & 7));
+	uint32_t p = pair((uint8_t)text[0], (uint8_t)text[1]);
+	pairs[p >> 3] |= (uint8_t)(1 << (p & 7));
 }
 
 static void note_all(void)
 {
-	for (u32 k = 0; k < sizeof kinds / sizeof *kinds; k++)
+	for (uint32_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
 		note(kinds[k].prefix);
-	for (u32 k = 0; k < sizeof labels / sizeof *labels; k++)
+	for (uint32_t k = 0; k < sizeof labels / sizeof *labels; k++)
 		note(labels[k].text);
 	note("://");
 	note("-----BEGIN ");
 }
 
-static int may_begin(struct text t, u32 i)
+static int may_begin(wharf_text t, uint32_t i)
 {
 	if (i + 1 >= t.length)
 		return 0;
-	u32 p = pair(t.at[i], t.at[i + 1]);
+	uint32_t p = pair(t.at[i], t.at[i + 1]);
 	return pairs[p >> 3] >> (p & 7) & 1;
 }
 
 /* mask writes the text with its marks and returns how many there are. */
-static u32 mask(struct output *o, struct text t)
+static uint32_t mask(wharf_out *o, wharf_text t)
 {
-	u32 marks = 0;
+	uint32_t marks = 0;
 	dotted_from = 0;
 	note_all();
-	for (u32 i = 0; i < t.length;) {
+	for (uint32_t i = 0; i < t.length;) {
 		if (!may_begin(t, i)) {
-			put_escaped(o, t.at[i++]);
+			wharf_put_byte(o, t.at[i++]);
 			continue;
 		}
 		const char *mark = 0;
-		u32 from = i, end = token(t, i, &mark);
+		uint32_t from = i, end = token(t, i, &mark);
 		if (!end)
 			end = labelled(t, i, &from, &mark);
 		if (!end && (end = password(t, i, &from)) != 0)
@@ -265,11 +265,11 @@ static u32 mask(struct output *o, struct text t)
 		if (!end && (end = pem(t, i)) != 0)
 			from = i, mark = "private key";
 		if (!end) {
-			put_escaped(o, t.at[i++]);
+			wharf_put_byte(o, t.at[i++]);
 			continue;
 		}
 		while (i < from)
-			put_escaped(o, t.at[i++]);
+			wharf_put_byte(o, t.at[i++]);
 		put_mark(o, mark);
 		marks++;
 		i = end;
@@ -277,15 +277,10 @@ static u32 mask(struct output *o, struct text t)
 	return marks;
 }
 
-WHARF_EXPORT("finalize_content") u64 finalize_content(const u8 *at, u32 length)
+WHARF_HOOK(finalize_content, payload)
 {
-	struct json payload = {at, at + length}, value;
-	struct text text;
-	if (!member(payload, "text", &value) || !string(&value, &text))
-		return ANSWER("{\"error\":\"the payload has no text\"}");
-	struct output o = {0};
-	put_text(&o, "{\"replace\":{\"text\":\"");
-	u32 marks = mask(&o, text);
-	put_text(&o, "\"}}");
-	return marks ? answer(o.at, o.length) : 0;
+	wharf_out o = {0};
+	if (!payload.text.at)
+		return wharf_fail("the payload has no text");
+	return mask(&o, payload.text) ? wharf_replace_text(wharf_written(&o)) : WHARF_NO_OPINION;
 }

@@ -1,9 +1,9 @@
 // Package conformance is the contract between host and guests as data: what a
 // guest does, and what the host makes of it.
 //
-// Each [Vector] gives a guest a script and says what must come of it. A guest
-// that can obey such scripts stands in guest/; every SDK has one like it, and
-// all of them must pass every vector on the real host.
+// Each [Vector] gives a guest a script and says what must come of it. Every SDK
+// has a guest that obeys such scripts, and all of them must pass every vector on
+// the real host.
 package conformance
 
 import (

@@ -188,7 +188,7 @@ var guests = []struct {
 	language string // its name on the command line
 	able     func(conformance.Vector) bool
 }{
-	{"C", "guest", "c", everything},
+	{"C", "guest-c", "c", everything},
 	{"Go", "guest-go", "go", inGo},
 }
 

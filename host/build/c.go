@@ -20,7 +20,7 @@ func (b *builder) compileC(ctx context.Context, sources []string) error {
 		return err
 	}
 	return b.run(ctx, clang, b.Dir, nil, append([]string{
-		"--target=wasm32", "-std=c11", "-O2", "-Wall", "-Wextra", "-ffreestanding", "-nostdlib", "-mbulk-memory",
+		"--target=wasm32", "-std=c11", "-Os", "-Wall", "-Wextra", "-ffreestanding", "-nostdlib", "-mbulk-memory",
 		"-Wl,--no-entry", "-Wl,--strip-all", "-I", sdk, "-o", b.out,
 	}, names(sources)...)...)
 }
