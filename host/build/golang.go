@@ -55,12 +55,20 @@ func (b *builder) compileGo(ctx context.Context, _ []string) error {
 		"build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", b.out, ".")
 }
 
-// goModule lets the copy find the SDK: in its own go.mod if it has one.
+// goModule lets the copy find the SDK: in its own go.mod if it has one, which may
+// name a copy of the SDK within the folder.
 func (b *builder) goModule(ctx context.Context, source string, env []string) error {
 	file := filepath.Join(source, "go.mod")
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+	known, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
 		text := fmt.Sprintf("module extension\n\ngo %s\n\nrequire %s v0.0.0\n\nreplace %s => ../sdk\n", goVersion, sdkModule, sdkModule)
 		return os.WriteFile(file, []byte(text), 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	if strings.Contains(string(known), sdkModule+" => ./") {
+		return nil
 	}
 	return b.run(ctx, goTool, source, env,
 		"mod", "edit", "-require="+sdkModule+"@v0.0.0", "-replace="+sdkModule+"=../sdk")

@@ -23,7 +23,8 @@ var kinds = []string{"hook", "tool"}
 // copied holds the languages whose SDK is part of an extension's folder, and
 // where in it; the others' comes along when it is built.
 var copied = map[string]string{
-	"c": ".",
+	"c":  ".",
+	"go": "wharf-sdk/guest-sdk/go", // within a module of that name
 }
 
 // newExtension is what templates are given.
