@@ -25,6 +25,8 @@ var generated = []struct {
 	{"go/README.md", goReadme},
 	{"c/wharf.h", cHeader},
 	{"c/README.md", cReadme},
+	{"rust/src/points.rs", rustPoints},
+	{"rust/README.md", rustReadme},
 	{hooksPath, hooksPage},
 	{capabilitiesPath, capabilitiesPage},
 }

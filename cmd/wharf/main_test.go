@@ -9,6 +9,7 @@ import (
 
 	"github.com/wharf-agent/wharf/cmd/wharf/internal/cli"
 	"github.com/wharf-agent/wharf/host"
+	"github.com/wharf-agent/wharf/host/build"
 	"github.com/wharf-agent/wharf/host/hosttest"
 )
 
@@ -51,11 +52,23 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			_, err := exec.LookPath(name)
-			if err != nil && os.Getenv("WHARF_TEST_STRICT") == "1" {
+			there := installed(t, name)
+			if !there && os.Getenv("WHARF_TEST_STRICT") == "1" {
 				t.Errorf("%s is not installed, and nothing is skipped here", name)
 			}
-			return err == nil, nil
+			return there, nil
 		},
 	})
+}
+
+// installed reports whether there is a program of that name, or all that a
+// language of that name needs.
+func installed(t *testing.T, name string) bool {
+	for _, l := range build.Languages() {
+		if l.ID == name {
+			return len(l.Missing(t.Context(), os.Environ())) == 0
+		}
+	}
+	_, err := exec.LookPath(name)
+	return err == nil
 }

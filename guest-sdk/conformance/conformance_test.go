@@ -190,6 +190,7 @@ var guests = []struct {
 }{
 	{"C", "guest-c", "c", everything},
 	{"Go", "guest-go", "go", inGo},
+	{"Rust", "guest-rust", "rust", everything},
 }
 
 func everything(conformance.Vector) bool { return true }

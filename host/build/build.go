@@ -130,7 +130,7 @@ func names(paths []string) []string {
 // passed lists the variables that compilers get from the caller's environment.
 var passed = []string{
 	"PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOPRIVATE",
-	"GONOSUMDB", "GONOPROXY", "HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE",
+	"GONOSUMDB", "GONOPROXY", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "CARGO_HOME", "HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE",
 }
 
 // run runs a compiler in dir. What it said is the error.
@@ -188,6 +188,16 @@ func ofCaller(env []string) []string {
 
 // find finds a program in the PATH of an environment.
 func find(env []string, program string) (string, error) {
+	files := findAll(env, program)
+	if len(files) == 0 {
+		return "", fs.ErrNotExist
+	}
+	return files[0], nil
+}
+
+// findAll finds all programs of a name in the PATH of an environment.
+func findAll(env []string, program string) []string {
+	var all []string
 	for _, v := range env {
 		path, ok := strings.CutPrefix(v, "PATH=")
 		if !ok {
@@ -197,11 +207,11 @@ func find(env []string, program string) (string, error) {
 			file := filepath.Join(dir, program)
 			info, err := os.Stat(file)
 			if err == nil && filepath.IsAbs(dir) && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
-				return file, nil
+				all = append(all, file)
 			}
 		}
 	}
-	return "", fs.ErrNotExist
+	return all
 }
 
 // replaceFile writes a whole file or nothing.

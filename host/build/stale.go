@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -57,7 +58,7 @@ func eachSource(dir string, show func(string, fs.FileInfo)) error {
 			return nil
 		case err != nil:
 			return err
-		case path != dir && entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata"):
+		case path != dir && entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") || slices.Contains(noSources, entry.Name())):
 			return fs.SkipDir
 		case !entry.Type().IsRegular() || !isSource(entry.Name()):
 			return nil
@@ -78,6 +79,10 @@ func eachSource(dir string, show func(string, fs.FileInfo)) error {
 	}
 	return nil
 }
+
+// noSources are folders that hold no sources of an extension: its cases, what
+// cargo builds, and what npm installs.
+var noSources = []string{"testdata", "target", "node_modules"}
 
 // isSource reports whether a build reads a file of that name.
 func isSource(name string) bool {

@@ -20,6 +20,8 @@ func TestStale(t *testing.T) {
 		{"a header that sources share", "../shared.h", true},
 		{"a test case", "testdata/a.toml", false},
 		{"a README", "README.md", false},
+		{"what cargo built", "target/debug/x.rs", false},
+		{"what npm installed", "node_modules/a/a.ts", false},
 		{"another module", "y.wasm", false},
 		{"a hidden file", ".x.wasm.1", false},
 		{"a file in a hidden folder", ".git/x", false},

@@ -23,8 +23,9 @@ var kinds = []string{"hook", "tool"}
 // copied holds the languages whose SDK is part of an extension's folder, and
 // where in it; the others' comes along when it is built.
 var copied = map[string]string{
-	"c":  ".",
-	"go": "wharf-sdk/guest-sdk/go", // within a module of that name
+	"c":    ".",
+	"go":   "wharf-sdk/guest-sdk/go", // within a module of that name
+	"rust": "wharf",
 }
 
 // newExtension is what templates are given.
@@ -48,7 +49,7 @@ func extNew(ctx context.Context, io stdio, args []string) error {
 	for _, l := range templated() {
 		ids = append(ids, l.ID)
 	}
-	lang := flags.String("lang", "go", "write it in `LANGUAGE`: "+strings.Join(ids, " or "))
+	lang := flags.String("lang", "go", "write it in `LANGUAGE`: "+strings.Join(ids, ", "))
 	kind := flags.String("kind", "hook", "what it is to be: `KIND` hook or tool")
 	dir := flags.String("dir", "", "make `DIR` instead of a folder of the extension's name")
 	asJSON := flags.Bool("json", false, "print one JSON object")
@@ -95,7 +96,7 @@ func chooseTemplate(name, lang, kind string, ids []string) (build.Language, erro
 	}
 	i := slices.Index(ids, lang)
 	if i < 0 {
-		return build.Language{}, usagef("ext new: --lang %q%s: there are templates for %s", lang, didYouMean(lang, ids), strings.Join(ids, " and "))
+		return build.Language{}, usagef("ext new: --lang %q%s: there are templates for %s", lang, didYouMean(lang, ids), strings.Join(ids, ", "))
 	}
 	return templated()[i], nil
 }
