@@ -26,6 +26,12 @@ var shipped = map[string][]byte{"no-rm": NoRM, "redact": Redact, "count-words": 
 // Names returns the shipped extensions' names, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(shipped)) }
 
+// Has reports whether there is a shipped extension of that name.
+func Has(name string) bool {
+	_, ok := shipped[name]
+	return ok
+}
+
 // Read returns the shipped extension of that name.
 func Read(name string) ([]byte, error) {
 	wasm, ok := shipped[name]

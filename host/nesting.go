@@ -98,3 +98,12 @@ func checkSchemaNesting(schema string) error {
 		}
 	}
 }
+
+// CheckNesting refuses a TOML text that is nested so deeply that reading it could
+// take too long, or too much of the stack.
+func CheckNesting(text string) error {
+	if line, err := checkNesting(text); err != nil {
+		return fmt.Errorf("line %d: %w", line, err)
+	}
+	return nil
+}

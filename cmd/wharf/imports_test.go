@@ -46,6 +46,7 @@ var mayImport = map[string][]string{
 	"host/exttest":                   {"host", "host/abi", "host/capability", "engine/egress", "engine/hook", "engine/sandbox", "engine/secret", "engine/session", "engine/tool"},
 	"host/hosttest/compiler":         {"host"},
 	"host/build":                     {"host", "host/abi", "engine/sandbox"},
+	"host/store":                     {"host", "host/capability", "engine/egress", "engine/hook"},
 	"guest-sdk":                      {},
 	"guest-sdk/conformance":          {},
 	"guest-sdk/conformance/guest-go": {"guest-sdk/go"},
@@ -68,7 +69,8 @@ var fences = []struct {
 	{"github.com/anthropics/anthropic-sdk-go", []string{"engine/provider/anthropic"}, "an SDK stays behind its adapter"},
 	{"github.com/tetratelabs/wazero", []string{"host", "host/extism"}, "the Wasm runtime stays behind the host"},
 	{"github.com/spf13/pflag", []string{"cmd/wharf/internal/cli"}, "only the command line has flags"},
-	{"github.com/BurntSushi/toml", []string{"cmd/wharf/internal/cli", "host", "host/exttest"}, "configuration, manifests and test cases are the only TOML"},
+	{"github.com/BurntSushi/toml", []string{"cmd/wharf/internal/cli", "host", "host/exttest", "host/store"}, "configuration, manifests, wharf.lock and test cases are the only TOML"},
+	{"aead.dev/minisign", []string{"host/store"}, "signatures are the store's"},
 	{"github.com/elastic/go-seccomp-bpf", []string{"engine/sandbox"}, "confinement is the sandbox's"},
 }
 

@@ -1,6 +1,7 @@
 package capability
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/wharf-agent/wharf/engine/egress"
@@ -123,4 +124,31 @@ func (f Folder) meet(other Folder) (Folder, bool) {
 		inner = f
 	}
 	return Folder{inner.Path, f.Write && other.Write}, f.holds(inner.Path) && other.holds(inner.Path)
+}
+
+// Plus returns what s and other reach together: each item of other's lists that
+// does not lie within one of s's is added. Of two sizes the larger counts.
+func (s Set) Plus(other Set) Set {
+	more := other.Minus(s)
+	return Set{
+		HTTP:    slices.Concat(s.HTTP, more.HTTP),
+		Secrets: slices.Concat(s.Secrets, more.Secrets),
+		FS:      slices.Concat(s.FS, more.FS),
+		KV:      max(s.KV, other.KV),
+		Exec:    slices.Concat(s.Exec, more.Exec),
+		Tools:   slices.Concat(s.Tools, more.Tools),
+		Session: s.Session || other.Session,
+		LLM:     max(s.LLM, other.LLM),
+		Env:     slices.Concat(s.Env, more.Env),
+		Events:  s.Events || other.Events,
+		Approve: s.Approve || other.Approve,
+	}
+}
+
+// Without returns s without what is under these keys.
+func (s Set) Without(keys ...string) Set {
+	for _, key := range keys {
+		s.take(key, Set{})
+	}
+	return s
 }

@@ -152,3 +152,33 @@ func FuzzCompare(f *testing.F) {
 		}
 	})
 }
+
+// What was granted, and what is granted in addition, are both there, and no more.
+func TestPlus(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := sets().Draw(t, "a"), sets().Draw(t, "b")
+		sum := a.Plus(b)
+		if !sum.Includes(a) || !sum.Includes(b) {
+			t.Errorf("a + b lost something:\n%s", sum)
+		}
+		if !sum.Minus(a).Minus(b).Empty() {
+			t.Errorf("a + b reaches more than a and b:\n%s", sum)
+		}
+		if again, err := parse(sum.String()); err != nil || again.String() != sum.String() {
+			t.Errorf("a + b does not read as it is printed: %v\n%s", err, sum)
+		}
+	})
+}
+
+func TestWithout(t *testing.T) {
+	all := mustParse(t, everything)
+	for _, key := range Keys {
+		less := all.Without(key)
+		if less.Line(key) != "" || less.Plus(all).String() == less.String() {
+			t.Errorf("without %s there is\n%s", key, less)
+		}
+	}
+	if left := all.Without(Keys...); !left.Empty() {
+		t.Errorf("without all there is\n%s", left)
+	}
+}

@@ -58,7 +58,7 @@ func commands() []command {
 		{"demo", "", "watch the main job, without a key and without a network", demoCommand},
 		{"session", "list|show|resume|fork|…", "look at what happened, check it, go on with it", sessionCommand},
 		{"sandbox", "run|explain", "run a command confined, or see how it would be", sandboxCommand},
-		{"ext", "new|build|test|check|…", "begin an extension, build it, test it, look at one", extCommand},
+		{"ext", "new|build|test|install|list|…", "make extensions, look at them, install them", extCommand},
 		{"doctor", "", "see what works on this machine", doctorCommand},
 		{"version", "", "print the version", versionCommand},
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/wharf-agent/wharf/engine/sandbox"
+	"github.com/wharf-agent/wharf/host/store"
 )
 
 // config is the effective configuration. Zero means the default.
@@ -46,6 +47,7 @@ type config struct {
 	Sandbox    sandboxConfig              `toml:"sandbox"`
 	Log        logConfig                  `toml:"log"`
 	Extensions map[string]extensionConfig `toml:"extensions"`
+	Install    installConfig              `toml:"install"`
 	Secrets    map[string]secretConfig    `toml:"secrets"` // of the user's own file alone
 	Trust      map[string]string          `toml:"trust"`   // what projects bring, by path: "sha256:…"
 
@@ -70,6 +72,11 @@ type sandboxConfig struct {
 
 type logConfig struct {
 	Sync string `toml:"sync"`
+}
+
+// installConfig says what wharf ext install and update take.
+type installConfig struct {
+	RequireSigned bool `toml:"require_signed"`
 }
 
 type extensionConfig struct {
@@ -456,7 +463,7 @@ func (c config) profile() (sandbox.Profile, error) {
 
 // folders are where Wharf keeps its things, after the XDG base directory
 // specification.
-type folders struct{ config, state, cache string }
+type folders struct{ config, state, data, cache string }
 
 func findFolders() (folders, error) {
 	home, err := os.UserHomeDir()
@@ -477,11 +484,15 @@ func findFolders() (folders, error) {
 	return folders{
 		config: under("XDG_CONFIG_HOME", ".config"),
 		state:  under("XDG_STATE_HOME", ".local/state"),
+		data:   under("XDG_DATA_HOME", ".local/share"),
 		cache:  under("XDG_CACHE_HOME", ".cache"),
 	}, nil
 }
 
 // sessions is where the session store is.
 func (f folders) sessions() string { return filepath.Join(f.state, "sessions") }
+
+// store is where the installed extensions are.
+func (f folders) store() *store.Store { return store.New(f.data) }
 
 func (f folders) configFile() string { return filepath.Join(f.config, "config.toml") }

@@ -141,7 +141,13 @@ func (o runOptions) equip(ctx context.Context, plan plan, view *progress) (_ *eq
 			return nil, err
 		}
 	}
-	return e, e.load(ctx, plan.cfg, o.extensions, plan.folders, view)
+	var store installed
+	if o.demo == nil {
+		if store, err = readInstalled(plan.folders); err != nil {
+			return nil, err
+		}
+	}
+	return e, e.load(ctx, plan.cfg, store, o.extensions, plan.folders, view)
 }
 
 // noticing is a sandbox that says, at the first command, that a weaker way to
@@ -170,7 +176,7 @@ func newSandbox(cfg config, f folders, workspace, cache string, none bool) (*san
 		return nil, err
 	}
 	box, err := sandbox.New(sandbox.Config{
-		Profile: profile, Workspace: workspace, Hidden: []string{f.state, f.config, compiledCache(f)},
+		Profile: profile, Workspace: workspace, Hidden: []string{f.state, f.config, f.data, compiledCache(f)},
 		CacheDir: workspaceCache(f, cache),
 		Require:  sandbox.Rung(cfg.Sandbox.Require), None: none,
 	})
@@ -199,12 +205,12 @@ func openHost(f folders) (*host.Host, error) {
 	return host.Open(host.Config{CacheDir: compiledCache(f), KVDir: filepath.Join(f.state, "kv"), Compiler: Compiler})
 }
 
-// load loads the extensions of the configuration and those named by --ext. One
-// of the configuration that cannot be loaded is reported and left out, and if
-// it may be a guard, what it would have judged is denied; of --ext it is an
+// load loads the extensions of the configuration, those that are installed and those
+// named by --ext. One of the first two that cannot be loaded is reported and left out,
+// and if it may be a guard, what it would have judged is denied; of --ext it is an
 // error.
-func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag, f folders, view *progress) error {
-	if len(cfg.Extensions)+len(flags) == 0 {
+func (e *equipment) load(ctx context.Context, cfg config, store installed, flags []extensionFlag, f folders, view *progress) error {
+	if len(cfg.Extensions)+len(store)+len(flags) == 0 {
 		return nil
 	}
 	h, err := openHost(f)
@@ -213,34 +219,21 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 	}
 	e.closes = append(e.closes, func() { h.Close() })
 	e.vouch = cfg.vouch
-	named := map[string]bool{}
 	for i := range flags {
 		if flags[i].path, err = builtIn(flags[i].path, view); err != nil {
 			return usagef("--ext %w", err)
 		}
 		flags[i].read()
-		named[flags[i].name] = true
+		if _, was := store.take(flags[i].name); was {
+			view.notice("the extension %q of --ext stands in for the installed one", flags[i].name)
+		}
 	}
-	for _, name := range cfg.order {
-		row := cfg.Extensions[name]
-		if row.Path == "" && named[name] {
-			continue // it says how the one of --ext is to be
-		}
-		grant, err := capability.ParseValue(orNone(row.Grant))
-		if err != nil {
-			return usagef("extensions.%s.grant: %w", name, err)
-		}
-		ext, err := loadExtension(ctx, h, row.Path, host.Options{Grant: grant, Config: row.Config})
-		if err == nil {
-			err = e.join(ctx, ext, row.Path, name, nil, view)
-		}
-		if err == nil {
-			continue
-		}
-		view.notice("extension %q was left out: %v", name, err)
-		if guard := standIn(name, err); guard != nil {
-			e.hooks = append(e.hooks, guard)
-		}
+	if err := e.loadConfigured(ctx, h, cfg, &store, flags, view); err != nil {
+		return err
+	}
+	for _, m := range store {
+		ext, err := loadInstalled(ctx, h, m, extensionConfig{})
+		e.joinOr(ctx, ext, err, "", m.Name, view)
 	}
 	for _, flag := range flags {
 		options, err := flag.options(cfg)
@@ -261,6 +254,49 @@ func (e *equipment) load(ctx context.Context, cfg config, flags []extensionFlag,
 		flag.tellGrants(view, cfg)
 	}
 	return nil
+}
+
+// loadConfigured loads what has a row in the configuration, in its order. A row without
+// a path is about the extension of that name that is installed, or that --ext names.
+func (e *equipment) loadConfigured(ctx context.Context, h *host.Host, cfg config, store *installed, flags []extensionFlag, view *progress) error {
+	for _, name := range cfg.order {
+		row := cfg.Extensions[name]
+		byFlag := slices.ContainsFunc(flags, func(f extensionFlag) bool { return f.name == name })
+		m, isInstalled := store.take(name)
+		if row.Path == "" && byFlag {
+			continue // it says how the one of --ext is to be
+		}
+		if row.Path != "" && isInstalled {
+			return usagef("extensions.%s has a path, and an extension of that name is installed: take the path out, or: wharf ext remove %s", name, name)
+		}
+		grant, err := capability.ParseValue(orNone(row.Grant))
+		if err != nil {
+			return usagef("extensions.%s.grant: %w", name, err)
+		}
+		var ext *host.Extension
+		if isInstalled {
+			ext, err = loadInstalled(ctx, h, m, row)
+		} else {
+			ext, err = loadExtension(ctx, h, row.Path, host.Options{Grant: grant, Config: row.Config})
+		}
+		e.joinOr(ctx, ext, err, row.Path, name, view)
+	}
+	return nil
+}
+
+// joinOr takes an extension into the session, or, if that or its loading fails, what
+// stands in for it.
+func (e *equipment) joinOr(ctx context.Context, ext *host.Extension, err error, path, name string, view *progress) {
+	if err == nil {
+		err = e.join(ctx, ext, path, name, nil, view)
+	}
+	if err == nil {
+		return
+	}
+	view.notice("extension %q was left out: %v", name, err)
+	if guard := standIn(name, err); guard != nil {
+		e.hooks = append(e.hooks, guard)
+	}
 }
 
 // read reads the module and what its manifest says. What of that cannot be read
@@ -391,7 +427,7 @@ func (e *equipment) join(ctx context.Context, ext *host.Extension, path, name st
 // name: a name is what has neither a slash nor an ending.
 func loadExtension(ctx context.Context, h *host.Host, path string, options host.Options) (*host.Extension, error) {
 	if path == "" {
-		return nil, errors.New("it has no path, and no --ext names it: add path = \"/…/NAME.wasm\", or the name of a shipped extension")
+		return nil, errors.New("it has no path, it is not installed, and no --ext names it: add path = \"/…/NAME.wasm\", or the name of a shipped extension")
 	}
 	if !isFile(path) {
 		wasm, err := extensions.Read(path)

@@ -20,6 +20,14 @@ func extCommand(ctx context.Context, io stdio, args []string) error {
 		{"inspect", "FILE.wasm|DIR", "what it is, and what it asks for", extInspect},
 		{"run", "FILE.wasm|DIR POINT|--tool TOOL", "call it once, with a payload of yours", extRun},
 		{"bench", "FILE.wasm|DIR", "how long a call takes", extBench},
+		{"install", "FILE|DIR|URL|--shipped NAME", "see what it may reach, and have it in every run", extInstall},
+		{"update", "[NAME…]", "look at where installed ones came from again", extUpdate},
+		{"list", "[--shipped]", "what is installed, or what comes with wharf", extList},
+		{"remove", "NAME…", "take installed ones out", extRemove},
+		{"grant", "NAME all|KEY…", "let an installed one have what it asks for", extGrant},
+		{"revoke", "NAME all|KEY…", "take that back", extRevoke},
+		{"sign", "FILE.wasm --key SECRETKEY", "sign one, for others to check", extSign},
+		{"verify", "[NAME…] | FILE.wasm --pubkey KEY", "is it what was installed, or signed?", extVerify},
 	}, args)
 }
 

@@ -167,8 +167,10 @@ func (v *view) object() inspected {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func role(m *host.Manifest) string {
-	if m.Guard {
+func role(m *host.Manifest) string { return roleName(m.Guard) }
+
+func roleName(guard bool) string {
+	if guard {
 		return "guard"
 	}
 	return "observer"

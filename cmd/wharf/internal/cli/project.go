@@ -76,7 +76,7 @@ func isFile(path string) bool { return strings.ContainsAny(path, "/.") }
 // trusts exactly what is in it: who can write into the project could exchange it.
 func (c config) vouch(name, file, digest string) error {
 	digest = "sha256:" + digest
-	if c.brought[name] != file || c.Trust[file] == digest {
+	if theirs, brings := c.brought[name]; !brings || theirs != file || c.Trust[file] == digest {
 		return nil
 	}
 	return fmt.Errorf("the project brings it: to trust what is in it now, add to %s under [trust]: %q = %q", c.user, file, digest)

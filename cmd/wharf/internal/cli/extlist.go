@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/pflag"
+
+	"github.com/wharf-agent/wharf/extensions"
+	"github.com/wharf-agent/wharf/host"
+	"github.com/wharf-agent/wharf/host/capability"
+	"github.com/wharf-agent/wharf/host/store"
+)
+
+// listedExtension is a line of ext list --json.
+type listedExtension struct {
+	inspectedShort
+	Source string `json:"source"`
+	Signer string `json:"signer,omitempty"`
+	State  string `json:"problem,omitempty"`
+}
+
+// inspectedShort is what ext list and ext inspect have in common.
+type inspectedShort struct {
+	Name         string         `json:"name"`
+	Version      string         `json:"version"`
+	Description  string         `json:"description"`
+	Role         string         `json:"role"`
+	ABI          any            `json:"abi"`
+	Digest       string         `json:"digest"`
+	Hooks        []string       `json:"hooks"`
+	Tools        []string       `json:"tools"`
+	Capabilities map[string]any `json:"capabilities"` // what it asks for
+	Granted      map[string]any `json:"granted"`
+}
+
+func extList(_ context.Context, io stdio, args []string) error {
+	flags := pflag.NewFlagSet("ext list", pflag.ContinueOnError)
+	asJSON := flags.Bool("json", false, "print one JSON array")
+	shipped := flags.Bool("shipped", false, "list the extensions that come with wharf instead")
+	if err := parse(io, flags, "ext list [--shipped] [--json]", args); err != nil {
+		return err
+	}
+	if flags.NArg() != 0 {
+		return usagef("ext list: it takes no arguments; one extension is shown by wharf ext inspect")
+	}
+	modules, err := listed(*shipped)
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		list := make([]listedExtension, len(modules))
+		for i, m := range modules {
+			list[i] = listedObject(m)
+		}
+		return printJSON(io, list)
+	}
+	if len(modules) == 0 {
+		fmt.Fprintln(io.err, "wharf: no extension is installed: wharf ext list --shipped shows what comes with wharf, wharf ext install takes a file or a URL, too")
+		return nil
+	}
+	return listTable(io, modules, *shipped)
+}
+
+// listed returns what is installed, or what comes with wharf.
+func listed(shipped bool) ([]store.Module, error) {
+	if !shipped {
+		f, err := findFolders()
+		if err != nil {
+			return nil, err
+		}
+		return f.store().Read()
+	}
+	var modules []store.Module
+	for _, name := range extensions.Names() {
+		wasm, err := extensions.Read(name)
+		if err != nil {
+			return nil, err
+		}
+		c, err := store.Shipped(name, wasm)
+		if err != nil {
+			return nil, fmt.Errorf("shipped extension %q: %w", name, err)
+		}
+		m := c.Manifest
+		modules = append(modules, store.Module{Wasm: wasm, Entry: store.Entry{
+			Name: m.Name, Version: m.Version, Source: c.Source, Digest: c.Digest, ABI: fmt.Sprint(m.ABIName()), Guard: m.Guard, Hooks: m.Points(),
+		}})
+	}
+	return modules, nil
+}
+
+func listTable(io stdio, modules []store.Module, shipped bool) error {
+	w := tabwriter.NewWriter(io.out, 0, 0, 2, ' ', 0)
+	if shipped {
+		fmt.Fprintln(w, "NAME\tVERSION\tROLE\tASKS FOR\tDESCRIPTION")
+	} else {
+		fmt.Fprintln(w, "NAME\tVERSION\tROLE\tGRANTED\tSIGNED\tSOURCE")
+	}
+	for _, m := range modules {
+		manifest := manifestOf(m)
+		switch {
+		case m.Err != nil:
+			fmt.Fprintf(w, "%s\t%s\t%s\tcannot be loaded: %s\n", m.Name, m.Version, roleName(m.Guard), oneLine(m.Err.Error(), 300))
+		case shipped:
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", m.Name, m.Version, roleName(m.Guard), keyList(manifest.Capabilities), oneLine(manifest.Description, 80))
+		default:
+			signed := "no"
+			if !m.Signer.IsZero() {
+				signed = "yes"
+			}
+			source, _ := shortened(plainly(m.Source), shownWidth)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Version, roleName(m.Guard), keyList(m.Granted), signed, source)
+		}
+	}
+	return w.Flush()
+}
+
+func keyList(s capability.Set) string {
+	if keys := keysOf(s); len(keys) > 0 {
+		return strings.Join(keys, ",")
+	}
+	return "nothing"
+}
+
+// manifestOf returns the manifest of a module, or an empty one.
+func manifestOf(m store.Module) *host.Manifest {
+	if text, err := host.ReadManifest(m.Wasm); err == nil {
+		if parsed, err := host.ParseManifest(text); err == nil {
+			return parsed
+		}
+	}
+	return &host.Manifest{}
+}
+
+func listedObject(m store.Module) listedExtension {
+	manifest := manifestOf(m)
+	object := listedExtension{
+		inspectedShort: inspectedShort{
+			Name: m.Name, Version: m.Version, Description: manifest.Description, Role: roleName(m.Guard), ABI: m.ABI, Digest: m.Digest,
+			Hooks: []string{}, Tools: []string{}, Capabilities: table(manifest.Capabilities), Granted: table(m.Granted),
+		},
+		Source: m.Source, Signer: m.Signer.String(),
+	}
+	if m.ABI == "1" {
+		object.ABI = 1
+	}
+	for _, p := range m.Hooks {
+		object.Hooks = append(object.Hooks, string(p))
+	}
+	for _, t := range manifest.Tools {
+		object.Tools = append(object.Tools, t.Name)
+	}
+	if m.Err != nil {
+		object.State = m.Err.Error()
+	}
+	return object
+}
+
+func extRemove(_ context.Context, io stdio, args []string) error {
+	flags := pflag.NewFlagSet("ext remove", pflag.ContinueOnError)
+	forget := flags.Bool("forget-key", false, "forget the keys, too, that are pinned for it")
+	if err := parse(io, flags, "ext remove [--forget-key] NAME…", args); err != nil {
+		return err
+	}
+	if flags.NArg() == 0 {
+		return usagef("ext remove: it takes the names of installed extensions: wharf ext list")
+	}
+	f, err := findFolders()
+	if err != nil {
+		return err
+	}
+	for _, name := range flags.Args() {
+		if err := f.store().Remove(name, *forget); err != nil {
+			return notThere(err)
+		}
+		fmt.Fprintf(io.out, "removed %s\n", name)
+	}
+	return nil
+}
+
+// notThere makes a mistake of the command line of a name that is not installed.
+func notThere(err error) error {
+	if errors.Is(err, store.ErrNotInstalled) {
+		return exitError{exitUsage, err}
+	}
+	return err
+}
+
+func extGrant(_ context.Context, io stdio, args []string) error {
+	return changeGrants(io, "ext grant", args, func(e store.Entry, asked capability.Set, keys []string) capability.Set {
+		grant, _ := capability.ParseWords(keys) // which was checked
+		return e.Granted.Plus(grant.Effective(e.Name, asked).Set)
+	})
+}
+
+func extRevoke(_ context.Context, io stdio, args []string) error {
+	return changeGrants(io, "ext revoke", args, func(e store.Entry, _ capability.Set, keys []string) capability.Set {
+		if slices.Contains(keys, "all") {
+			return capability.Set{}
+		}
+		return e.Granted.Without(keys...)
+	})
+}
+
+// changeGrants is grant and revoke.
+func changeGrants(io stdio, name string, args []string, next func(store.Entry, capability.Set, []string) capability.Set) error {
+	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	if err := parse(io, flags, name+" NAME all|KEY…", args); err != nil {
+		return err
+	}
+	if flags.NArg() < 2 {
+		return usagef("%s: it takes the name of an installed extension, and all or keys: %s", name, strings.Join(capability.Keys, ", "))
+	}
+	extension, keys := flags.Arg(0), flags.Args()[1:]
+	if _, err := capability.ParseWords(keys); err != nil || keys[0] == "none" {
+		return usagef("%s: %s: write all, or keys of [capabilities]: %s", name, strings.Join(keys, " "), strings.Join(capability.Keys, ", "))
+	}
+	f, err := findFolders()
+	if err != nil {
+		return err
+	}
+	var unasked []string
+	granted, err := f.store().SetGrants(extension, func(e store.Entry, asked capability.Set) capability.Set {
+		for _, key := range keys {
+			if key != "all" && asked.Line(key) == "" {
+				unasked = append(unasked, key)
+			}
+		}
+		return next(e, asked, keys)
+	})
+	if err != nil {
+		return notThere(err)
+	}
+	if len(unasked) > 0 {
+		fmt.Fprintf(io.err, "wharf: it does not ask for %s\n", strings.Join(unasked, ", "))
+	}
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(io.out, "%-13s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	describeAsked(row, "granted", granted)
+	return nil
+}

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/wharf-agent/wharf/host"
+	"github.com/wharf-agent/wharf/host/capability"
+	"github.com/wharf-agent/wharf/host/store"
+)
+
+// This file holds how a run gets the extensions that are installed: all of them, each
+// with what it was granted when it was installed.
+
+// installed are the extensions of the store that no row of the configuration and no
+// flag has taken yet, in the order of installing.
+type installed []store.Module
+
+// readInstalled reads the store. What cannot be read may have been a guard.
+func readInstalled(f folders) (installed, error) {
+	modules, err := f.store().Read()
+	if err != nil {
+		return nil, exitError{exitUsage, err}
+	}
+	return modules, nil
+}
+
+// take takes the extension of that name out.
+func (i *installed) take(name string) (store.Module, bool) {
+	for n, m := range *i {
+		if m.Name == name {
+			*i = append((*i)[:n:n], (*i)[n+1:]...)
+			return m, true
+		}
+	}
+	return store.Module{}, false
+}
+
+// loadInstalled loads an installed extension. What the configuration says of it can
+// narrow what it was granted, and nothing widens that.
+func loadInstalled(ctx context.Context, h *host.Host, m store.Module, row extensionConfig) (*host.Extension, error) {
+	granted := m.Granted
+	if row.Grant != nil {
+		only, err := capability.ParseValue(row.Grant)
+		if err != nil {
+			return nil, usagef("extensions.%s.grant: %w", m.Name, err)
+		}
+		granted = only.Effective(m.Name, granted).Set
+	}
+	if m.Err != nil {
+		return nil, m.Failure()
+	}
+	return h.LoadBytes(ctx, m.Name, m.Wasm, host.Options{Grant: capability.Only(granted), Config: row.Config})
+}
