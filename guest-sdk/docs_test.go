@@ -169,6 +169,7 @@ func TestREADMEs(t *testing.T) {
 	for _, sdk := range []struct{ language, file, block string }{
 		{"go", "main.go", "go"},
 		{"c", "main.c", "c"},
+		{"zig", "main.zig", "zig"},
 	} {
 		t.Run(sdk.language, func(t *testing.T) {
 			need(t, sdk.language)

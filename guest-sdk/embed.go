@@ -17,6 +17,7 @@ import (
 //go:embed go/agent.go go/guest_other.go go/guest_wasip1.go go/host.go go/points.go go/register.go go/wharf.go
 //go:embed c/wharf.h
 //go:embed rust/Cargo.toml rust/src
+//go:embed zig/wharf.zig
 var sources embed.FS
 
 // SDK returns the sources of a language's SDK, by the language's name on the

@@ -74,6 +74,7 @@ blocked by extension "c": never}`, `c: {"session_id":"s","turn":1,"step":2,"text
 	{"a final text passes one after the other", []string{`a={"replace":{"text":"b"}}`, `b=`, `c={"replace":{"text":"c"}}`, `d=`}, finalize, "c", `d: {"session_id":"s","turn":1,"step":2,"text":"c"}`},
 	{"and a bug in that shows", []string{`a={"replace":{"text":"b"}}`, `b=!`}, finalize, `b, a hook failed: extension "b" at finalize_content: it broke`, ""},
 	{"a request", []string{`a={"replace":{"parameters":{"t":1},"hide_tools":["exec"]}}`, `b={"replace":{"hide_tools":["grep"],"response":{"text":"one"}}}`, `c={"replace":{"response":{"text":"two"}}}`}, request, `{m {"t":1} [list_dir] one}`, `c: {"session_id":"s","turn":1,"step":2,"model":"m","parameters":{"t":1},"tools":["list_dir"]}`},
+	{"a request without tools has a list of none", []string{`a=`}, bareRequest, `{[]}`, `a: {"session_id":"s","turn":1,"step":2,"model":"","parameters":null,"tools":[]}`},
 	{"a result", []string{`a={"replace":{"content":"two"},"context":"c"}`, `b={"replace":{"content":"three"}}`, `c=`}, review, `{{three false } [c] }`, `c: {"session_id":"s","turn":1,"step":2,"call_id":"c1","tool":"exec","arguments":{"n":1},"result":{"content":"three","is_error":false}}`},
 	{"a result that is blocked", []string{`a=block:no`, `b={"replace":{"content":"three"}}`}, review, `{{three false } [] the result was withheld by extension "a": no}`, ""},
 	{"a question that hooks answer", []string{`approve=allow`, `a=allow`}, permission, `allow ""`, ""},
@@ -112,6 +113,11 @@ func finalize(ctx context.Context, c *hook.Chain) (any, error) {
 func request(ctx context.Context, c *hook.Chain) (any, error) {
 	p, err := c.BeforeRequest(ctx, at, hook.Plan{Model: "m", Tools: []string{"exec", "list_dir", "grep"}})
 	return fmt.Sprintf("{%s %s %v %s}", p.Model, p.Parameters, p.Tools, p.Response.Text), err
+}
+
+func bareRequest(ctx context.Context, c *hook.Chain) (any, error) {
+	p, err := c.BeforeRequest(ctx, at, hook.Plan{})
+	return fmt.Sprintf("{%v}", p.Tools), err
 }
 
 func review(ctx context.Context, c *hook.Chain) (any, error) {

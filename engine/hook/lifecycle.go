@@ -128,10 +128,12 @@ func (c *Chain) BeforeRequest(ctx context.Context, at At, p Plan) (Plan, error) 
 	err := c.ask(ctx, question{
 		point: BeforeRequest,
 		payload: func() any {
+			shown := p
+			shown.Tools = append([]string{}, p.Tools...) // a list, also of none
 			return struct {
 				At
 				Plan
-			}{at, p}
+			}{at, shown}
 		},
 		apply: func(_ string, v Verdict) {
 			v.replacement("parameters", &p.Parameters)

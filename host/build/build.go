@@ -131,6 +131,7 @@ func names(paths []string) []string {
 var passed = []string{
 	"PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOPRIVATE",
 	"GONOSUMDB", "GONOPROXY", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "CARGO_HOME", "HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE",
+	"ZIG_GLOBAL_CACHE_DIR", "PYTHONPATH", "PYENV_ROOT", "PYENV_VERSION",
 }
 
 // run runs a compiler in dir. What it said is the error.
@@ -164,17 +165,21 @@ func firstWords(out sandbox.Output) string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(said), "\ufffd"))
 }
 
-// relative is the beginning of a file's name as a compiler says it that was
-// given names such as ./main.c.
-var relative = regexp.MustCompile("(?m)(^|[\\s\"'`(])\\./([^\\s:]+:[0-9])")
+// place is a file's name and a line, in a compiler's words.
+var place = regexp.MustCompile("(?m)(^|[\\s\"'`(])([^\\s\"'`(:]+):([0-9]+)")
 
-// asKnown names files in a compiler's words as the author knows them.
+// asKnown names files in a compiler's words as the author knows them: from where
+// wharf was started.
 func (b *builder) asKnown(text string) string {
 	text = strings.ReplaceAll(text, filepath.Join(b.temp, "extension")+"/", "./")
 	text = strings.ReplaceAll(text, filepath.Join(b.temp, "sdk")+"/", "")
-	return relative.ReplaceAllStringFunc(text, func(found string) string {
-		before, name, _ := strings.Cut(found, "./")
-		return before + filepath.Join(b.Dir, name)
+	return place.ReplaceAllStringFunc(text, func(found string) string {
+		m := place.FindStringSubmatch(found)
+		file := filepath.Join(b.Dir, m[2])
+		if info, err := os.Stat(file); err != nil || filepath.IsAbs(m[2]) || !info.Mode().IsRegular() {
+			return found
+		}
+		return m[1] + file + ":" + m[3]
 	})
 }
 

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +31,17 @@ const cText = `typedef unsigned int u32; typedef unsigned long long u64;
 static unsigned char buffer[4096];
 __attribute__((export_name("wharf_v1_alloc"))) u32 alloc(u32 n) { return n <= sizeof buffer ? (u32)buffer : 0; }
 __attribute__((export_name("before_execute_tool"))) u64 hook(u32 p, u32 n) { return (void)p, (void)n, 0; }
+`
+
+const zigText = `const wharf = @import("wharf");
+
+comptime {
+    wharf.hooks(.{ .before_execute_tool = judge });
+}
+
+fn judge(call: wharf.BeforeExecuteTool) wharf.Verdict {
+    return .deny(call.tool);
+}
 `
 
 const goText = `package main
@@ -61,15 +72,16 @@ func folder(t *testing.T, files ...string) string {
 
 func TestMain(m *testing.M) { os.Exit(hosttest.Main(m)) }
 
-func need(t *testing.T, program, install string) {
+// need skips a test where the compiler of a language is missing.
+func need(t *testing.T, id string) {
 	t.Helper()
-	if _, err := exec.LookPath(program); err == nil {
-		return
+	i := slices.IndexFunc(languages, func(l language) bool { return l.ID == id })
+	for _, p := range languages[i].Missing(t.Context(), os.Environ()) {
+		if os.Getenv("WHARF_TEST_STRICT") == "1" {
+			t.Fatalf("%s is missing: %s", p.Name, p.Install)
+		}
+		t.Skipf("%s is missing: %s", p.Name, p.Install)
 	}
-	if os.Getenv("WHARF_TEST_STRICT") == "1" {
-		t.Fatalf("%s is missing: %s", program, install)
-	}
-	t.Skipf("%s is missing: %s", program, install)
 }
 
 func build(t *testing.T, dir string) (*Result, error) {
@@ -80,14 +92,15 @@ func build(t *testing.T, dir string) (*Result, error) {
 // Each language gives a module that the host takes, the same each time, and
 // nothing else in the folder.
 func TestLanguages(t *testing.T) {
-	tests := []struct{ name, program, install, file, text string }{
-		{"WebAssembly text", "wat2wasm", "apt install wabt", "x.wat", watText},
-		{"C", "clang", "apt install clang lld", "x.c", cText},
-		{"Go", "go", "get Go", "x.go", goText},
+	tests := []struct{ id, file, text string }{
+		{"wat", "x.wat", watText},
+		{"c", "x.c", cText},
+		{"go", "x.go", goText},
+		{"zig", "x.zig", zigText},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			need(t, tt.program, tt.install)
+		t.Run(tt.id, func(t *testing.T) {
+			need(t, tt.id)
 			t.Setenv("GOFLAGS", "-race") // must not reach the guest's build
 			t.Setenv("CGO_ENABLED", "1")
 			dir := folder(t, ManifestFile, manifestText, tt.file, tt.text)
@@ -115,7 +128,7 @@ func TestLanguages(t *testing.T) {
 
 // A folder with a go.mod of its own keeps what it says.
 func TestGoModule(t *testing.T) {
-	need(t, "go", "get Go")
+	need(t, "go")
 	dir := folder(t, ManifestFile, manifestText, "x.go", strings.Replace(goText, "no \"", "\" + inner.Word", 1),
 		"go.mod", "module example.com/mine\n\ngo 1.24\n")
 	text := strings.Replace(goText, `"no " + c.Tool`, "inner.Word", 1)
@@ -142,8 +155,9 @@ func TestRefused(t *testing.T) {
 	}{
 		{"no manifest", []string{"x.wat", watText}, "build extension: open DIR/extension.toml: no such file or directory"},
 		{"a bad manifest", []string{ManifestFile, manifestText + "x = 1\n", "x.wat", watText}, `build extension: DIR/extension.toml: manifest line 6: unknown key "x": there are tools, timeout, on_failure`},
-		{"no sources", []string{ManifestFile, manifestText}, `build extension "x": DIR has no sources: put those of one language beside extension.toml: *.go for Go, src/lib.rs for Rust, *.c for C, *.wat for WebAssembly text`},
+		{"no sources", []string{ManifestFile, manifestText}, `build extension "x": DIR has no sources: put those of one language beside extension.toml: *.go for Go, src/lib.rs for Rust, *.c for C, *.zig for Zig, *.wat for WebAssembly text`},
 		{"two languages", []string{ManifestFile, manifestText, "x.c", cText, "x.wat", watText}, `build extension "x": DIR has sources in C and in WebAssembly text: keep one`},
+		{"Zig without a main file", []string{ManifestFile, manifestText, "x.zig", "", "y.zig", ""}, `build extension "x": DIR has 2 .zig files, and none is main.zig: name the one that registers hooks and tools so`},
 		{"two modules", []string{ManifestFile, manifestText, "x.wat", watText, "y.wat", watText}, `build extension "x": DIR has 2 .wat files, and a module is one: keep one`},
 	}
 	for _, tt := range tests {
@@ -159,7 +173,7 @@ func TestRefused(t *testing.T) {
 
 // What the host would refuse is not written.
 func TestRefusesWhatCannotBeLoaded(t *testing.T) {
-	need(t, "wat2wasm", "apt install wabt")
+	need(t, "wat")
 	dir := folder(t, ManifestFile, manifestText+"\n[hooks.on_stream]\n", "x.wat", watText)
 	want := `build extension "x": what was built cannot be loaded: manifest line 7: the module has no export on_stream for this hook: export it, or take the hook out`
 	if _, err := build(t, dir); err == nil || err.Error() != want {
@@ -175,6 +189,7 @@ func TestCompilerTrouble(t *testing.T) {
 		"x.go":  `build extension "x": go is not installed: get Go from https://go.dev/dl`,
 		"x.c":   `build extension "x": clang is not installed: apt install clang lld`,
 		"x.wat": `build extension "x": wat2wasm is not installed: apt install wabt`,
+		"x.zig": `build extension "x": zig is not installed: pip install ziglang`,
 	} {
 		dir := folder(t, ManifestFile, manifestText, file, "")
 		_, err := Extension(t.Context(), Config{Dir: dir, SDK: guestsdk.SDK, Env: []string{"PATH=" + t.TempDir()}})
@@ -182,7 +197,7 @@ func TestCompilerTrouble(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
-	need(t, "wat2wasm", "apt install wabt")
+	need(t, "wat")
 	if _, err := build(t, folder(t, ManifestFile, manifestText, "x.wat", "(modul)")); err == nil || !strings.Contains(err.Error(), "x.wat:1:2: error") {
 		t.Errorf("the compiler's own words are lost: %v", err)
 	}
@@ -193,6 +208,32 @@ func TestCompilerTrouble(t *testing.T) {
 		t.Errorf("under a cancelled context: %v", err)
 	}
 }
+
+// What is in the folder goes before what this program brings.
+func TestSDKInTheFolder(t *testing.T) {
+	for id, files := range map[string][]string{
+		"c":   {"x.c", "#include \"wharf.h\"\n", "wharf.h", cText},
+		"zig": {"x.zig", "comptime {\n    _ = @import(\"wharf\");\n}\n", "wharf.zig", zigOwnSDK},
+	} {
+		t.Run(id, func(t *testing.T) {
+			need(t, id)
+			if _, err := build(t, folder(t, append(files, ManifestFile, manifestText)...)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// zigOwnSDK is all that an extension needs of one.
+const zigOwnSDK = `pub const panic = @import("std").debug.no_panic;
+var room: [4096]u8 = undefined;
+export fn wharf_v1_alloc(length: usize) usize {
+    return if (length <= room.len) @intFromPtr(&room) else 0;
+}
+export fn before_execute_tool(_: usize, _: usize) u64 {
+    return 0;
+}
+`
 
 // What an SDK is made of is what wharf carries.
 func TestSDKsAreWhole(t *testing.T) {
@@ -226,14 +267,15 @@ func TestSDKsAreWhole(t *testing.T) {
 
 // A compiler's complaint names the author's file, from where wharf was started.
 func TestComplaintsNameTheFile(t *testing.T) {
-	tests := []struct{ name, program, install, file, text, want string }{
-		{"C", "clang", "apt install clang lld", "x.c", "int x = y;\n", "DIR/x.c:1:9: error: use of undeclared identifier 'y'"},
-		{"Go", "go", "get Go", "x.go", "package main\n\nvar x = y\n", "DIR/x.go:3:9: undefined: y"},
-		{"WebAssembly text", "wat2wasm", "apt install wabt", "x.wat", "(modul)", "DIR/x.wat:1:2: error: unexpected token"},
+	tests := []struct{ id, file, text, want string }{
+		{"c", "x.c", "int x = y;\n", "DIR/x.c:1:9: error: use of undeclared identifier 'y'"},
+		{"go", "x.go", "package main\n\nvar x = y\n", "DIR/x.go:3:9: undefined: y"},
+		{"wat", "x.wat", "(modul)", "DIR/x.wat:1:2: error: unexpected token"},
+		{"zig", "x.zig", "comptime {\n    _ = y;\n}\n", "DIR/x.zig:2:9: error: use of undeclared identifier 'y'"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			need(t, tt.program, tt.install)
+		t.Run(tt.id, func(t *testing.T) {
+			need(t, tt.id)
 			dir := folder(t, ManifestFile, manifestText, tt.file, tt.text)
 			_, err := build(t, dir)
 			if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), dir, "DIR"), tt.want) {
@@ -245,7 +287,7 @@ func TestComplaintsNameTheFile(t *testing.T) {
 
 // Code and manifest that do not fit stop the extension from starting.
 func TestGoHandlerThatIsNotDeclared(t *testing.T) {
-	need(t, "go", "get Go")
+	need(t, "go")
 	text := strings.Replace(goText, "func main", "func init() { wharf.OnStream(func([]byte) {}) }\n\nfunc main", 1)
 	r, err := build(t, folder(t, ManifestFile, manifestText, "x.go", text))
 	if err != nil {

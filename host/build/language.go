@@ -31,7 +31,7 @@ type language struct {
 }
 
 // languages holds a row for each language.
-var languages = []language{golang, rust, c, wat}
+var languages = []language{golang, rust, c, zig, wat}
 
 // Languages lists the languages that [Extension] builds.
 func Languages() []Language {

@@ -26,6 +26,7 @@ var copied = map[string]string{
 	"c":    ".",
 	"go":   "wharf-sdk/guest-sdk/go", // within a module of that name
 	"rust": "wharf",
+	"zig":  ".",
 }
 
 // newExtension is what templates are given.
