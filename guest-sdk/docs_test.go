@@ -9,7 +9,6 @@ import (
 
 	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/session"
-	"github.com/wharf-agent/wharf/engine/tool"
 	guestsdk "github.com/wharf-agent/wharf/guest-sdk"
 	"github.com/wharf-agent/wharf/host"
 	"github.com/wharf-agent/wharf/host/abi"
@@ -172,7 +171,7 @@ func TestREADMEs(t *testing.T) {
 		{"zig", "main.zig", "zig"},
 	} {
 		t.Run(sdk.language, func(t *testing.T) {
-			need(t, sdk.language)
+			needLanguage(t, sdk.language)
 			dir, page := t.TempDir(), filepath.Join(sdk.language, "README.md")
 			for name, language := range map[string]string{build.ManifestFile: "toml", sdk.file: sdk.block} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(blocks(t, page, language)[0]), 0o600); err != nil {
@@ -183,51 +182,7 @@ func TestREADMEs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			politeAndLoud(t, r.Wasm)
+			polite(t, r.Wasm)
 		})
-	}
-}
-
-// need skips a test where the compiler of a language is missing.
-func need(t *testing.T, language string) {
-	t.Helper()
-	for _, l := range build.Languages() {
-		if l.ID != language {
-			continue
-		}
-		for _, p := range l.Missing(t.Context(), os.Environ()) {
-			missing(t, p.Name, p.Install)
-		}
-	}
-}
-
-// politeAndLoud checks the extension that the READMEs show.
-func politeAndLoud(t *testing.T, wasm []byte) {
-	t.Helper()
-	s, events := join(t, wasm)
-	for command, want := range map[string]string{
-		"git push --force": `{"decision":"deny","reason":"force pushes are not allowed here: use --force-with-lease"}`,
-		"git push":         "",
-	} {
-		payload := `{"session_id":"s","turn":1,"step":1,"call_id":"c","tool":"exec","arguments":{"command":"` + command + `"}}`
-		answer, err := s.Call(t.Context(), hook.BeforeExecuteTool, []byte(payload))
-		if err != nil || string(answer) != want {
-			t.Errorf("%s: %s, %v; want %s", command, answer, err, want)
-		}
-	}
-	for range 2 {
-		got, err := s.Tools()[0].Run(t.Context(), tool.Call{Name: "shout", Arguments: []byte(`{"text":"a \"straße\""}`)})
-		if err != nil || got.IsError || got.Content != `A "STRAßE"` {
-			t.Errorf("shout: %+v, %v", got, err)
-		}
-	}
-	var logged []string
-	for _, e := range *events {
-		if l, ok := e.(session.ExtensionLogged); ok {
-			logged = append(logged, strings.TrimPrefix(l.Text, "call "))
-		}
-	}
-	if strings.Join(logged, ",") != "1,2" {
-		t.Errorf("logged %q", logged)
 	}
 }

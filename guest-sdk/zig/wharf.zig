@@ -232,9 +232,9 @@ pub const Replacement = struct {
 pub const Json = struct {
     raw: []const u8 = "null",
 
-    /// The JSON of a value of Zig.
+    /// The JSON of a value of Zig; `.{}` is an empty object.
     pub fn of(value: anytype) Json {
-        return .{ .raw = encode(value) };
+        return .{ .raw = if (@TypeOf(value) == @TypeOf(.{})) "{}" else encode(value) };
     }
 
     /// The value of a key, or null if this is no object or has no such key. Of a key
@@ -442,7 +442,7 @@ pub fn lastMessage() []const u8 {
 /// Runs a host operation by its name, as ABI.md has it: request is a value whose JSON is
 /// an object. The functions below do so for those that there are.
 pub fn operate(comptime Response: type, op: []const u8, request: anytype) Error!Response {
-    const given = encode(request);
+    const given = Json.of(request).raw;
     const result = import.call(op.ptr, op.len, given.ptr, given.len);
     const response = allocator.alloc(u8, @as(u32, @truncate(result))) catch unreachable; // see allocator
     if (response.len > 0) import.read(response.ptr);
@@ -598,7 +598,7 @@ pub const ToolResult = struct { content: []const u8 = "", is_error: bool = false
 /// like a call of the model's. A failure of the tool's own is a result with is_error. The
 /// manifest must ask for the tool under tools, and the user grant it.
 pub fn callTool(name: []const u8, arguments: anytype) Error!ToolResult {
-    return operate(ToolResult, "tool.call", .{ .name = name, .arguments = arguments });
+    return operate(ToolResult, "tool.call", .{ .name = name, .arguments = Json.of(arguments) });
 }
 
 /// How a command ended; exit is 0 if it did what it should.
