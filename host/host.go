@@ -86,6 +86,11 @@ func makePrivate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+	return CheckPrivate(dir)
+}
+
+// CheckPrivate refuses a folder that is somebody else's, or to which others may write.
+func CheckPrivate(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return err

@@ -60,8 +60,12 @@ func (s *Store) writeLock(l lock) error {
 	return step("lock")
 }
 
-// readLock reads wharf.lock. Without one, nothing is installed.
+// readLock reads wharf.lock. Without one, nothing is installed. Whoever could write to
+// the folder could grant what they like.
 func (s *Store) readLock() (lock, error) {
+	if err := host.CheckPrivate(s.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return lock{}, fmt.Errorf("read %s: %w", s.LockFile(), err)
+	}
 	text, err := host.ReadFile(s.LockFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return lock{}, nil

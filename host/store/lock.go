@@ -193,6 +193,9 @@ func (f fileLock) lock() (l lock, err error) {
 		l.entries = append(l.entries, e)
 	}
 	for _, row := range f.Keys {
+		if err := host.CheckName(row.Name); err != nil {
+			return lock{}, fmt.Errorf("key of %q: %w", row.Name, err)
+		}
 		p := pin{Name: row.Name, From: row.From}
 		if p.Key, err = ParseKey(row.Key); err != nil {
 			return lock{}, fmt.Errorf("key of %q: %w", row.Name, err)

@@ -80,6 +80,7 @@ func TestRefusedLocks(t *testing.T) {
 		{"an unknown grant", change(`kv = "1MiB"`, `everything = true`), `extension "one": grants: everything: unknown capability: there are http, secrets, fs, kv, exec, tools, session, llm, env, events, approve`},
 		{"one name twice", change(`"two"`, `"one"`), `extension "one": it is there twice`},
 		{"one key twice", whole + whole[strings.Index(whole, "[[key]]"):], `key of "one": it is there twice`},
+		{"a key of a name that leads away", strings.Replace(whole, "[[key]]\nname = \"one", "[[key]]\nname = \"../one", 1), `key of "../one": name "../one": give it one of up to 64 characters a-z, 0-9 and -`},
 		{"nests", "version = 1\nx = " + strings.Repeat("[", 100), "line 2: it is nested deeper than 64 levels"},
 		{"no end", strings.Repeat("#", maxLock+1), "it has more than 1048576 bytes: it was damaged"},
 	}

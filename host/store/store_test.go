@@ -183,6 +183,22 @@ func TestChangedModules(t *testing.T) {
 	}
 }
 
+// Where others may write, anybody could have granted anything.
+func TestFoldersOfOthers(t *testing.T) {
+	s := New(t.TempDir())
+	install(t, s, candidate(t, "one", "1.0.0", ""))
+	if err := os.Chmod(s.dir, 0o770); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("read %s: others may write to the folder %q: chmod go-w, once it holds nothing of theirs", s.LockFile(), s.dir)
+	if _, err := s.Read(); err == nil || err.Error() != want {
+		t.Errorf("Read: %v", err)
+	}
+	if err := s.Remove("one", false); err == nil || err.Error() != want {
+		t.Errorf("Remove: %v", err)
+	}
+}
+
 func TestGrants(t *testing.T) {
 	s := New(t.TempDir())
 	p, err := s.Propose(candidate(t, "one", "1.0.0", "kv = \"1MiB\"\nenv = [\"A\", \"B\"]"), Trust{})

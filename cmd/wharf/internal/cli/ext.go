@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/wharf-agent/wharf/extensions"
 	"github.com/wharf-agent/wharf/host"
@@ -50,10 +49,15 @@ func builtIn(path string, view *progress) (string, error) {
 	return file, nil
 }
 
-// readModule reads a module from a file, or the shipped extension of that name.
+// readModule reads a module from a file, or the shipped or installed extension of that
+// name.
 func readModule(path string) ([]byte, error) {
-	if !strings.ContainsAny(path, "/.") {
-		return extensions.Read(path)
+	if !isFile(path) {
+		wasm, err := extensions.Read(path)
+		if own, found := installedModule(path); err != nil && found {
+			return own.Wasm, own.Err
+		}
+		return wasm, err
 	}
 	return host.ReadExtension(path)
 }

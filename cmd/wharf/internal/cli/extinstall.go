@@ -156,11 +156,25 @@ func (i *installer) install(ctx context.Context, c store.Candidate) error {
 		if _, err := i.store.Accept(p, p.Old.Granted); err != nil { // its file may be damaged
 			return err
 		}
-		fmt.Fprintf(i.io.out, "%s %s is installed already\n", c.Manifest.Name, c.Manifest.Version)
+		hint := ""
+		if i.granted {
+			hint = fmt.Sprintf("; wharf ext grant %s KEY and revoke change what it may reach", c.Manifest.Name)
+		}
+		fmt.Fprintf(i.io.out, "%s %s is installed already%s\n", c.Manifest.Name, c.Manifest.Version, hint)
 		return nil
 	}
-	text, whole := proposalText(p)
-	fmt.Fprint(i.io.out, text)
+	others, err := i.store.Read()
+	if err != nil {
+		return err
+	}
+	text, whole := proposalText(p, doubts(p, others))
+	page := i.io.out
+	if i.io.canAsk() && (!i.granted || p.NewKey) { // who is asked must see it
+		page = i.io.terminal()
+	}
+	if _, err := fmt.Fprint(page, text); err != nil {
+		return err
+	}
 	granted, err := i.ask(ctx, p, whole)
 	if err != nil {
 		return err

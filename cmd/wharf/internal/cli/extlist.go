@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -60,11 +62,13 @@ func extList(_ context.Context, io stdio, args []string) error {
 		return printJSON(io, list)
 	}
 	if len(modules) == 0 {
-		fmt.Fprintln(io.err, "wharf: no extension is installed: wharf ext list --shipped shows what comes with wharf, wharf ext install takes a file or a URL, too")
+		fmt.Fprintln(io.err, nothingInstalled)
 		return nil
 	}
 	return listTable(io, modules, *shipped)
 }
+
+const nothingInstalled = "wharf: no extension is installed: wharf ext list --shipped shows what comes with wharf, wharf ext install takes a file or a URL, too"
 
 // listed returns what is installed, or what comes with wharf.
 func listed(shipped bool) ([]store.Module, error) {
@@ -178,8 +182,16 @@ func extRemove(_ context.Context, io stdio, args []string) error {
 			return notThere(err)
 		}
 		fmt.Fprintf(io.out, "removed %s\n", name)
+		if kept := filepath.Join(f.state, "kv", name+".json"); exists(kept) {
+			fmt.Fprintf(io.out, "what it kept is still in %s, where another extension of that name would find it\n", kept)
+		}
 	}
 	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // notThere makes a mistake of the command line of a name that is not installed.

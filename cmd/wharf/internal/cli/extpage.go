@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/host"
 	"github.com/wharf-agent/wharf/host/capability"
 	"github.com/wharf-agent/wharf/host/store"
@@ -20,9 +22,32 @@ const (
 	shownWidth = 200 // characters of a line
 )
 
+// doubts tells why runs would leave an extension out, beside the others that are
+// installed.
+func doubts(p store.Proposal, others []store.Module) (all []string) {
+	m := p.Manifest
+	all = shadowed(m)
+	for _, point := range m.Points() {
+		if info, _ := hook.Lookup(point); info.Later {
+			all = append(all, fmt.Sprintf("it handles %s, and this release of Wharf has no such moment yet: wharf run leaves it out", point))
+		}
+	}
+	for _, other := range others {
+		if other.Name == m.Name {
+			continue
+		}
+		for _, t := range manifestOf(other).Tools {
+			if slices.ContainsFunc(m.Tools, func(own host.ManifestTool) bool { return own.Name == t.Name }) {
+				all = append(all, fmt.Sprintf("its tool %q is one of the installed extension %q, too, and nothing is shadowed: wharf run leaves it out", t.Name, other.Name))
+			}
+		}
+	}
+	return all
+}
+
 // proposalText tells what it would change to install something. whole says whether all
 // that it asks for stands there.
-func proposalText(p store.Proposal) (text string, whole bool) {
+func proposalText(p store.Proposal, doubts []string) (text string, whole bool) {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-13s %s\n", name, fmt.Sprintf(format, args...))
@@ -44,6 +69,15 @@ func proposalText(p store.Proposal) (text string, whole bool) {
 		}
 		row("tool", "%s: %s", t.Name, quoted(t.Description))
 	}
+	if m.Extism && len(m.Tools) == 0 {
+		row("tool", "those that it lists itself when it starts, if any")
+	}
+	for n, doubt := range doubts {
+		if n == shownTools {
+			break
+		}
+		row("warning", "%s", doubt)
+	}
 	what := "asks to"
 	if p.Old != nil {
 		what = "asks anew to"
@@ -64,7 +98,11 @@ func tellUpgrade(row func(string, string, ...any), p store.Proposal) {
 		row("warning", "it comes from elsewhere than what is installed: that is from %s", plainly(old.Source))
 	}
 	if !old.Signer.IsZero() && old.Signer != p.Signer {
-		row("warning", "what is installed is signed by %s, and this is not", old.Signer)
+		by := "is not signed"
+		if !p.Signer.IsZero() {
+			by = "by " + p.Signer.String()
+		}
+		row("warning", "what is installed is signed by %s, and this %s", old.Signer, by)
 	}
 	if old.Guard && !p.Manifest.Guard {
 		row("warning", "what is installed is a guard, and this is not: where it fails, all goes on")

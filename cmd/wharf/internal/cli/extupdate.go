@@ -30,6 +30,9 @@ func extUpdate(ctx context.Context, io stdio, args []string) error {
 		for _, e := range entries {
 			names = append(names, e.Name)
 		}
+		if len(names) == 0 {
+			fmt.Fprintln(io.err, nothingInstalled)
+		}
 	}
 	var failed []error
 	status := exitFailed

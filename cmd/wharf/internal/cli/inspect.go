@@ -60,7 +60,7 @@ func extInspect(ctx context.Context, io stdio, args []string) error {
 	if err != nil {
 		return fmt.Errorf("inspect %s: %w", flags.Arg(0), err)
 	}
-	granted, err := grantedTo(in.Manifest)
+	granted, err := grantedTo(in)
 	if err != nil {
 		return err
 	}
@@ -77,11 +77,15 @@ func extInspect(ctx context.Context, io stdio, args []string) error {
 	return err
 }
 
-// grantedTo returns what the user's configuration grants the extension.
-func grantedTo(m *host.Manifest) (capability.Set, error) {
+// grantedTo returns what the user's configuration grants the extension, or what it was
+// granted if exactly that is installed.
+func grantedTo(in *host.Inspection) (capability.Set, error) {
+	m := in.Manifest
 	if m == nil {
 		return capability.Set{}, nil
 	}
+	own, isInstalled := installedModule(m.Name)
+	isInstalled = isInstalled && own.Digest == in.Digest
 	f, err := findFolders()
 	if err != nil {
 		return capability.Set{}, err
@@ -90,9 +94,16 @@ func grantedTo(m *host.Manifest) (capability.Set, error) {
 	if err != nil {
 		return capability.Set{}, err
 	}
-	grant, err := capability.ParseValue(orNone(cfg.Extensions[m.Name].Grant))
+	row := cfg.Extensions[m.Name].Grant
+	if isInstalled && row == nil {
+		return own.Granted, nil
+	}
+	grant, err := capability.ParseValue(orNone(row))
 	if err != nil {
 		return capability.Set{}, usagef("extensions.%s.grant: %w", m.Name, err)
+	}
+	if isInstalled {
+		return grant.Effective(m.Name, own.Granted).Set, nil
 	}
 	return grant.Effective(m.Name, m.Capabilities).Set, nil
 }

@@ -24,6 +24,19 @@ func readInstalled(f folders) (installed, error) {
 	return modules, nil
 }
 
+// installedModule returns the installed extension of that name, if it can be had.
+func installedModule(name string) (store.Module, bool) {
+	f, err := findFolders()
+	if err != nil {
+		return store.Module{}, false
+	}
+	modules, err := readInstalled(f)
+	if err != nil {
+		return store.Module{}, false
+	}
+	return modules.take(name)
+}
+
 // take takes the extension of that name out.
 func (i *installed) take(name string) (store.Module, bool) {
 	for n, m := range *i {

@@ -12,14 +12,25 @@ import (
 )
 
 // canAsk reports whether somebody is there to answer a question.
-func (s stdio) canAsk() bool { return isTerminal(s.in) && isTerminal(s.err) }
+func (s stdio) canAsk() bool { return isTerminal(s.in) }
+
+// terminal is where somebody sees a question who can answer it: what stands on standard
+// error may go into a file.
+func (s stdio) terminal() io.Writer {
+	if in, ok := s.in.(io.Writer); ok && !isTerminal(s.err) {
+		return in
+	}
+	return s.err
+}
 
 // confirm asks a question whose answer is no, unless it begins with y.
 func (s stdio) confirm(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(s.err, "%s [y/N] ", question)
+	if _, err := fmt.Fprintf(s.terminal(), "%s [y/N] ", question); err != nil {
+		return false, err
+	}
 	answer, err := answerTo(ctx, func() (string, error) { return readLine(s.in) })
 	if errors.Is(err, io.EOF) {
-		fmt.Fprintln(s.err)
+		fmt.Fprintln(s.terminal())
 		return false, nil
 	}
 	answer = strings.ToLower(strings.TrimSpace(answer))
@@ -34,8 +45,10 @@ func (s stdio) password(ctx context.Context, question string) (string, error) {
 		return "", err
 	}
 	defer term.Restore(int(in.Fd()), before) // also if a signal comes first
-	fmt.Fprintf(s.err, "%s: ", question)
-	defer fmt.Fprintln(s.err)
+	if _, err := fmt.Fprintf(s.terminal(), "%s: ", question); err != nil {
+		return "", err
+	}
+	defer fmt.Fprintln(s.terminal())
 	return answerTo(ctx, func() (string, error) {
 		text, err := term.ReadPassword(int(in.Fd()))
 		return string(text), err
