@@ -213,12 +213,11 @@ func (s *Store) change(edit func(*lock) error) error {
 	if err != nil {
 		return err
 	}
-	s.sweep(l) // what a process that was killed left
 	if err = edit(&l); err == nil {
 		err = s.writeLock(l)
 	}
 	if now, bad := s.readLock(); bad == nil {
-		s.sweep(now) // what is needed no more, or was written in vain
+		s.sweep(now) // what is needed no more, was written in vain, or a process that was killed left
 	}
 	return err
 }
