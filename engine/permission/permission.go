@@ -10,7 +10,10 @@
 // of package sandbox. See RATIONALE.md, "Three gates, not one".
 package permission
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Effect is what a tool does to the world, for the profile's table.
 type Effect int
@@ -76,8 +79,9 @@ const (
 
 // Call is what is judged.
 type Call struct {
-	Tool   string
-	Effect Effect
+	Tool      string
+	Effect    Effect
+	Arguments json.RawMessage // an object that meets the tool's schema; rules look at it
 }
 
 // Policy judges tool calls. It is safe for concurrent use.
@@ -85,6 +89,8 @@ type Policy struct {
 	profile    Profile
 	approve    Approve
 	unconfined bool // commands run without a sandbox
+	rules      []Rule
+	at         Place
 }
 
 // New returns the policy of a profile and an approval mode; empty ones mean
@@ -110,12 +116,22 @@ func New(profile Profile, approve Approve) (*Policy, error) {
 // Unconfined returns the same policy for a run whose commands are confined by
 // nothing: a question about one is then not answered by the sandbox.
 func (p *Policy) Unconfined() *Policy {
-	return &Policy{profile: p.profile, approve: p.approve, unconfined: true}
+	unconfined := *p
+	unconfined.unconfined = true
+	return &unconfined
 }
 
-// Decide judges a call and says by what.
+// Decide judges a call and says by what: the profile denies, rules decide, and
+// where none speaks the profile does.
 func (p *Policy) Decide(c Call) (Verdict, string) {
-	return table[p.profile][c.Effect], fmt.Sprintf("the profile %q", p.profile)
+	verdict, by := table[p.profile][c.Effect], fmt.Sprintf("the profile %q", p.profile)
+	if verdict == Deny || verdict == Allow && len(p.rules) == 0 {
+		return verdict, by
+	}
+	if ruled, rule, spoke := p.judge(c); spoke {
+		return ruled, rule
+	}
+	return verdict, by
 }
 
 // Answer answers a question about c that no person is there to answer, and
@@ -124,7 +140,7 @@ func (p *Policy) Answer(c Call) (allowed bool, why string) {
 	confined := c.Effect == Reads ||
 		p.profile != FullAccess && (c.Effect == Writes || c.Effect == Executes && !p.unconfined)
 	switch {
-	case p.approve == ApproveAuto && confined:
+	case p.approve == ApproveAuto && confined && !p.asks(c):
 		return true, "approved automatically: the sandbox confines it"
 	case p.approve == ApproveNever:
 		return false, "it needs approval, and nothing is ever approved (--approve never)"

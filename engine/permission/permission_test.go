@@ -17,7 +17,7 @@ func TestDecide(t *testing.T) {
 			t.Fatal(err)
 		}
 		for effect, want := range tt.want {
-			if got, by := p.Decide(Call{"some_tool", effect}); got != want || by != `the profile "`+string(tt.profile)+`"` {
+			if got, by := p.Decide(Call{Tool: "some_tool", Effect: effect}); got != want || by != `the profile "`+string(tt.profile)+`"` {
 				t.Errorf("%s: Decide(effect %d) = %v by %s; want %v", tt.profile, effect, got, by, want)
 			}
 		}
@@ -47,7 +47,7 @@ func TestAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if allowed, why := p.Answer(Call{"some_tool", tt.effect}); allowed != tt.allowed || why != tt.why {
+			if allowed, why := p.Answer(Call{Tool: "some_tool", Effect: tt.effect}); allowed != tt.allowed || why != tt.why {
 				t.Errorf("Answer = %v, %q; want %v, %q", allowed, why, tt.allowed, tt.why)
 			}
 		})
@@ -61,7 +61,7 @@ func TestAnswerWithoutSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	for effect, want := range map[Effect]bool{Reads: true, Writes: true, Executes: false, Network: false} {
-		if allowed, why := p.Unconfined().Answer(Call{"some_tool", effect}); allowed != want {
+		if allowed, why := p.Unconfined().Answer(Call{Tool: "some_tool", Effect: effect}); allowed != want {
 			t.Errorf("Answer(effect %d) = %v, %q; want %v", effect, allowed, why, want)
 		}
 	}

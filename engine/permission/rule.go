@@ -1,0 +1,150 @@
+package permission
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Rule says what is to become of some calls. [ParseRule] makes it; it is constant.
+type Rule struct {
+	Verdict Verdict
+	Text    string // as it was written
+	Source  string // where, for people
+
+	tools   []string // names, in which * stands for anything
+	kind    kind
+	command commandPattern
+	path    string // a glob; in front of it / for the workspace, // for the file system
+}
+
+// kind is what a rule's pattern is about.
+type kind int
+
+const (
+	whole     kind = iota // it has none, and is about each call of the tool
+	onCommand             // of a command line
+	onRead                // of a file that is read
+	onWrite               // of a file that is written
+)
+
+// aliases are the names that others have for these tools, in their rules.
+var aliases = map[string][]string{
+	"Bash":      {"exec", "write_stdin"},
+	"exec":      {"exec", "write_stdin"},
+	"Read":      {"read_file", "grep", "find_files"},
+	"Edit":      {"write_file", "edit_file", "apply_patch"},
+	"Write":     {"write_file", "edit_file", "apply_patch"},
+	"MultiEdit": {"write_file", "edit_file", "apply_patch"},
+	"Glob":      {"find_files"},
+	"Grep":      {"grep"},
+	"WebFetch":  {"web_fetch"},
+	"WebSearch": {"web_search"},
+	"TodoWrite": {"todo_write"},
+	"Task":      {"task"},
+	"Agent":     {"task"},
+}
+
+var ruleForm = regexp.MustCompile(`^([A-Za-z0-9_.*-]{1,128})(?:\((.*)\))?$`)
+
+// ParseRule reads a rule as Claude Code's settings have it: Tool or Tool(pattern),
+// with the names of Wharf's tools or those that there stand for them. source is
+// where it stands.
+func ParseRule(verdict Verdict, text, source string) (Rule, error) {
+	r := Rule{Verdict: verdict, Text: text, Source: source}
+	form := ruleForm.FindStringSubmatch(strings.TrimSpace(text))
+	if form == nil {
+		return r, fmt.Errorf("rule %q: write it as Tool or Tool(pattern), such as exec(git push *)", text)
+	}
+	name, pattern := form[1], form[2]
+	r.tools = aliases[name]
+	if r.tools == nil {
+		r.tools = []string{name}
+	}
+	if verdict == Allow && strings.Contains(name, "*") && !strings.HasPrefix(name, "mcp__") {
+		return r, fmt.Errorf("rule %q: only the tools of a server (mcp__SERVER__*) can be allowed by a pattern: name the tool", text)
+	}
+	if !strings.HasSuffix(strings.TrimSpace(text), ")") || pattern == "*" || pattern == "**" && len(r.tools) > 1 && r.tools[0] != "exec" {
+		return r, nil
+	}
+	if err := r.setPattern(pattern); err != nil {
+		return r, fmt.Errorf("rule %q: %w", text, err)
+	}
+	return r, nil
+}
+
+// setPattern reads what stands in the parentheses.
+func (r *Rule) setPattern(pattern string) error {
+	switch r.tools[0] {
+	case "exec":
+		if r.command = parseCommandPattern(pattern); len(r.command.words) == 0 {
+			return errors.New("there is no command in it: write the tool alone for all of them")
+		}
+		r.kind = onCommand
+		return nil
+	case "read_file", "grep", "find_files":
+		r.kind = onRead
+	case "write_file", "edit_file", "apply_patch":
+		r.kind = onWrite
+	default:
+		return fmt.Errorf("%s takes no pattern", r.tools[0])
+	}
+	if r.path = strings.TrimPrefix(pattern, "./"); r.path == "" || !doublestar.ValidatePattern(r.path) {
+		return errors.New("that is no pattern of paths: write one such as src/** or *.env")
+	}
+	return nil
+}
+
+// covers reports whether a rule is about a tool at all.
+func (r Rule) covers(tool string) bool {
+	return slices.ContainsFunc(r.tools, func(name string) bool { return matchText(name, tool) })
+}
+
+// String is the rule with what it says: deny exec(git push *).
+func (r Rule) String() string { return r.Verdict.String() + " " + r.Text }
+
+// place is where paths are: rules know the workspace and the home folder.
+type place struct{ workspace, home string }
+
+// matches reports whether a path is one that a rule is about. As in a .gitignore, a
+// pattern without a slash is about a name at any depth, and one that names a folder
+// about all in it; one with a slash begins at the workspace, with // at the root
+// and with ~/ at the home folder.
+func (p place) matches(pattern, name string) bool {
+	absolute := p.absolute(name)
+	var glob string
+	switch {
+	case strings.HasPrefix(pattern, "//"):
+		glob = pattern[1:]
+	case strings.HasPrefix(pattern, "~/"):
+		glob = escape(p.home) + pattern[1:]
+	case strings.Contains(strings.TrimSuffix(pattern, "/"), "/"):
+		glob = escape(p.workspace) + "/" + strings.TrimPrefix(pattern, "/")
+	default:
+		glob = "/**/" + pattern
+	}
+	glob = strings.TrimSuffix(glob, "/")
+	return doublestar.MatchUnvalidated(glob, absolute) || doublestar.MatchUnvalidated(glob+"/**", absolute)
+}
+
+// absolute returns a path that is relative to the workspace, or to the home folder
+// by ~, as one from the root.
+func (p place) absolute(name string) string {
+	switch {
+	case name == "~" || strings.HasPrefix(name, "~/"):
+		name = p.home + name[1:]
+	case !path.IsAbs(name):
+		name = p.workspace + "/" + name
+	}
+	return filepath.Clean(name)
+}
+
+var escapes = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`)
+
+func escape(name string) string { return escapes.Replace(name) }

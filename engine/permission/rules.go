@@ -1,0 +1,253 @@
+package permission
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Place is where a policy's rules about paths apply.
+type Place struct {
+	Workspace string // absolute
+	Home      string // absolute
+	// Resolve follows the links of a path in the workspace, so that a rule about a
+	// file counts for its other names; nil follows none. Empty is what it returns
+	// for what is not there.
+	Resolve func(path string) string
+}
+
+// WithRules returns the same policy with rules, which are asked in the order deny,
+// ask, allow, whatever they are about. They never allow what the profile denies.
+func (p *Policy) WithRules(rules []Rule, at Place) *Policy {
+	with := *p
+	with.rules, with.at = rules, at
+	return &with
+}
+
+// Hides reports whether a tool is denied whatever it is called with, so that a
+// model need not know of it.
+func (p *Policy) Hides(tool string) bool {
+	return slices.ContainsFunc(p.rules, func(r Rule) bool { return r.Verdict == Deny && r.kind == whole && r.covers(tool) })
+}
+
+// subject is what rules look at of a call.
+type subject struct {
+	Call
+	line  commandLine // of a command
+	paths []string    // that it names
+	kind  kind        // onCommand, onRead or onWrite; else whole
+}
+
+// subjectOf reads a call. Arguments have been checked against the tool's schema.
+func (p *Policy) subjectOf(c Call) subject {
+	s := subject{Call: c}
+	var arguments struct {
+		Command string `json:"command"`
+		Path    string `json:"path"`
+	}
+	readable := json.Unmarshal(c.Arguments, &arguments) == nil
+	switch c.Tool {
+	case "exec":
+		s.kind, s.line = onCommand, readLine(arguments.Command)
+		if !readable {
+			s.line.open = "its arguments cannot be read"
+		}
+	case "write_stdin":
+		s.kind, s.line.open = onCommand, "what a program is told cannot be judged"
+	case "read_file", "grep", "find_files":
+		s.kind = onRead
+	case "write_file", "edit_file", "apply_patch":
+		s.kind = onWrite
+	}
+	if s.kind == onRead || s.kind == onWrite {
+		s.paths = p.names(arguments.Path)
+	}
+	return s
+}
+
+// names returns a path and where it leads.
+func (p *Policy) names(path string) []string {
+	all := []string{path}
+	if p.at.Resolve != nil {
+		if real := p.at.Resolve(path); real != "" && real != path {
+			all = append(all, real)
+		}
+	}
+	return all
+}
+
+// judge asks the rules. spoke is whether any had something to say.
+func (p *Policy) judge(c Call) (verdict Verdict, by string, spoke bool) {
+	s := p.subjectOf(c)
+	var doubt Rule
+	for _, r := range p.rules {
+		if r.Verdict != Deny {
+			continue
+		}
+		switch p.fits(r, s) {
+		case yes:
+			return Deny, r.named(), true
+		case maybe:
+			doubt = r
+		}
+	}
+	if doubt.Text != "" {
+		return Ask, s.unsure(doubt), true
+	}
+	for _, r := range p.rules {
+		if r.Verdict == Ask && p.fits(r, s) != no {
+			return Ask, r.named(), true
+		}
+	}
+	if by := p.allows(s); by != "" {
+		return Allow, by, true
+	}
+	return Allow, "", false
+}
+
+// asks reports whether it is a rule that wants the user to be asked: then the
+// sandbox is no answer.
+func (p *Policy) asks(c Call) bool {
+	if len(p.rules) == 0 {
+		return false
+	}
+	verdict, _, spoke := p.judge(c)
+	return spoke && verdict == Ask
+}
+
+// named is the rule as a refusal or a question names it.
+func (r Rule) named() string { return fmt.Sprintf("the rule %q", r.String()) }
+
+// unsure says why a rule may be about a call.
+func (s subject) unsure(r Rule) string {
+	why := s.line.open
+	if why == "" {
+		why = "some of its words are not known before it runs"
+	}
+	return fmt.Sprintf("%s, which may forbid it: %s,", r.named(), why)
+}
+
+// fits says how sure it is that a rule that forbids or asks is about a call.
+func (p *Policy) fits(r Rule, s subject) certainty {
+	switch {
+	case r.kind == whole && r.covers(s.Tool):
+		return yes
+	case r.kind == onCommand && s.kind == onCommand:
+		return s.line.may(r)
+	case r.kind == s.kind && r.covers(s.Tool):
+		for _, path := range s.paths {
+			if p.at.place().matches(r.path, path) {
+				return yes
+			}
+		}
+	case (r.kind == onRead || r.kind == onWrite) && s.Tool == "exec":
+		return p.touches(r, s.line)
+	}
+	return no
+}
+
+func (a Place) place() place { return place{a.Workspace, a.Home} }
+
+// may says how sure it is that a line runs what a rule is about.
+func (l commandLine) may(r Rule) certainty {
+	best := no
+	if l.open != "" {
+		best = maybe
+	}
+	for _, c := range l.commands {
+		best = max(best, r.command.may(c))
+	}
+	return best
+}
+
+// touches says how sure it is that a line reads or writes a file that a rule is
+// about: by a redirection, or because a word names it.
+func (p *Policy) touches(r Rule, l commandLine) certainty {
+	at := p.at.place()
+	best := no
+	for _, f := range l.files {
+		if f.path.kind == known && at.matches(r.path, f.path.text) && (r.kind == onRead || f.writes) {
+			return yes
+		}
+	}
+	for _, c := range l.commands {
+		for i, w := range c.words {
+			if i == 0 || w.kind != known || !slices.ContainsFunc(p.names(w.text), func(name string) bool { return at.matches(r.path, name) }) {
+				continue
+			}
+			if r.kind == onRead {
+				return yes
+			}
+			if !c.reads() {
+				best = maybe
+			}
+		}
+	}
+	return best
+}
+
+// allows says what allows a call, or nothing: each part of a command must be
+// allowed, or known to read.
+func (p *Policy) allows(s subject) string {
+	if s.kind != onCommand {
+		for _, r := range p.rules {
+			if r.Verdict == Allow && r.covers(s.Tool) && (r.kind == whole || r.kind == s.kind && p.allPaths(r, s.paths)) {
+				return r.named()
+			}
+		}
+		return ""
+	}
+	if i := slices.IndexFunc(p.rules, func(r Rule) bool { return r.Verdict == Allow && r.kind == whole && r.covers(s.Tool) }); i >= 0 {
+		return p.rules[i].named()
+	}
+	if s.line.open != "" || len(s.line.commands) == 0 {
+		return ""
+	}
+	by := "that it only reads"
+	for _, c := range s.line.commands {
+		allowed, rule := p.allowsCommand(c)
+		if !allowed {
+			return ""
+		}
+		if rule != "" {
+			by = rule
+		}
+	}
+	for _, f := range s.line.files {
+		if f.writes && !p.allowsWriting(f) {
+			return ""
+		}
+	}
+	return by
+}
+
+func (p *Policy) allPaths(r Rule, paths []string) bool {
+	return !slices.ContainsFunc(paths, func(path string) bool { return !p.at.place().matches(r.path, path) })
+}
+
+// allowsCommand reports whether one part of a command is allowed, and by which
+// rule if it needs one.
+func (p *Policy) allowsCommand(c simpleCommand) (allowed bool, rule string) {
+	if !c.setsHarmless() {
+		return false, ""
+	}
+	if len(c.words) == 0 || c.only || c.reads() {
+		return true, ""
+	}
+	for _, r := range p.rules {
+		if r.Verdict == Allow && r.kind == onCommand && r.command.must(c) {
+			return true, r.named()
+		}
+	}
+	return false, ""
+}
+
+// allowsWriting reports whether a redirection may write its file.
+func (p *Policy) allowsWriting(f redirection) bool {
+	if f.path.kind != known {
+		return false
+	}
+	return f.path.text == "/dev/null" || slices.ContainsFunc(p.rules, func(r Rule) bool {
+		return r.Verdict == Allow && r.kind == onWrite && p.allPaths(r, p.names(f.path.text))
+	})
+}
