@@ -257,14 +257,7 @@ func (x *exchange) deltas(t *turn) (deltas []provider.Delta) {
 	if x.reply == nil || x.onlyParts(t) {
 		return nil
 	}
-	text := x.reply.Text
-	if whole, ok := x.joined(t); ok {
-		text = text[len(whole):]
-		if quoted := tail(t.parts[len(t.parts)-1].text); utf8.RuneCountInString(quoted) == tailLength {
-			text = quoted + text // whole takes it away again
-		}
-	}
-	deltas = append(deltas, provider.Delta{Text: text, Reasoning: x.reply.Reasoning})
+	deltas = append(deltas, provider.Delta{Text: x.text(t), Reasoning: x.reply.Reasoning})
 	for _, c := range x.reply.Calls {
 		deltas = append(deltas, provider.Delta{Call: &c})
 	}
@@ -272,6 +265,19 @@ func (x *exchange) deltas(t *turn) (deltas []provider.Delta) {
 		deltas = append(deltas, provider.Delta{Call: &session.Call{}})
 	}
 	return append(deltas, provider.Delta{Usage: &x.reply.Usage, Finish: x.reply.FinishReason, Extra: x.reply.Extra})
+}
+
+// text is that of the reply alone.
+func (x *exchange) text(t *turn) string {
+	whole, ok := x.joined(t)
+	if !ok {
+		return x.reply.Text
+	}
+	text := x.reply.Text[len(whole):]
+	if quoted := tail(t.parts[len(t.parts)-1].text); utf8.RuneCountInString(quoted) == tailLength {
+		text = quoted + text // whole takes it away again
+	}
+	return text
 }
 
 // onlyParts reports whether the message is what there was of an answer before a

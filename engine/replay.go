@@ -271,10 +271,11 @@ func (r *replay) hook() hook.Hook {
 		},
 		hook.BeforeIteration: r.beforeIteration,
 		hook.BeforeRequest: func(context.Context, []byte) (hook.Verdict, error) {
-			if r.step == nil || len(r.step.exchanges) > 0 || r.step.instead == nil {
+			if r.step == nil || len(r.step.exchanges) > 0 || r.step.instead == nil || r.unsent() {
 				return hook.Verdict{}, nil
 			}
-			return replace("response", hook.Response{Text: r.step.instead.Text})
+			x := exchange{reply: r.step.instead, final: r.lastStep()}
+			return replace("response", hook.Response{Text: x.text(r.engine.running.Load())})
 		},
 		hook.TurnStopping: func(context.Context, []byte) (hook.Verdict, error) {
 			if r.step == nil || r.step.objection == "" {
@@ -372,10 +373,20 @@ func (r *replay) Estimate(*session.History) int { return 0 }
 
 // TooLong repeats that a step's request was too long to be sent.
 func (r *replay) TooLong(*session.History) error {
-	if r.step == nil || r.turn.cut() != "" || len(r.step.exchanges) > 0 || r.step.instead != nil {
+	if r.step == nil || r.turn.cut() != "" || len(r.step.exchanges) > 0 || r.step.instead != nil && !r.unsent() {
 		return nil
 	}
 	return errors.New("the record has no request of this step")
+}
+
+// lastStep reports whether the step that is under way is the turn's last.
+func (r *replay) lastStep() bool { return r.engine.running.Load().step == len(r.turn.steps) }
+
+// unsent reports whether what stands in the place of the step's reply is only what
+// there was of an answer that was cut off: the request that would have gone on with it
+// was too long to be sent.
+func (r *replay) unsent() bool {
+	return r.step.instead != nil && r.lastStep() && r.turn.ended.Reason == session.MaxTokens && len(r.engine.running.Load().parts) > 0
 }
 
 // Room returns that there is enough: the record's headers are cut down already.
