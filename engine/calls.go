@@ -88,7 +88,7 @@ func (t *turn) permit(ctx context.Context, j *judged, said hook.Judged) (refusal
 	if t.cfg.Policy == nil {
 		return "denied: this engine has no policy, so no call is allowed", nil
 	}
-	call := permission.Call{Tool: j.spec.Name, Effect: j.spec.Effect}
+	call := permission.Call{Tool: j.spec.Name, Effect: j.spec.Effect, Arguments: said.Arguments}
 	verdict, by := t.cfg.Policy.Decide(call)
 	if verdict == permission.Deny {
 		return fmt.Sprintf("denied by %s: %s is not allowed under it", by, j.spec.Name), nil

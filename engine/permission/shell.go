@@ -21,6 +21,30 @@ type commandLine struct {
 	open     string // why there may be more to it; empty: there is not
 }
 
+// Parts is what a command line may run.
+type Parts struct {
+	Runs   []string // commands; … is what is not known before
+	Writes []string // files, by redirections
+	Open   string   // why there may be more; empty: there is not
+}
+
+// Explain shows a person what a command line is judged by.
+func Explain(command string) Parts {
+	l := readLine(command)
+	p := Parts{Open: l.open}
+	for _, c := range l.commands {
+		if len(c.words) > 0 {
+			p.Runs = append(p.Runs, c.String())
+		}
+	}
+	for _, f := range l.files {
+		if text := f.path.String(); f.writes && !slices.Contains(p.Writes, text) {
+			p.Writes = append(p.Writes, text)
+		}
+	}
+	return p
+}
+
 // simpleCommand is a program with its arguments.
 type simpleCommand struct {
 	words []word // the program first; none: it only sets variables

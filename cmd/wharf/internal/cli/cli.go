@@ -57,6 +57,7 @@ func commands() []command {
 		{"run", "[flags] PROMPT|-", "give the agent a job; - reads it from standard input", runCommand},
 		{"demo", "", "watch the main job, without a key and without a network", demoCommand},
 		{"session", "list|show|resume|fork|…", "look at what happened, check it, go on with it", sessionCommand},
+		{"permissions", "list|explain", "the rules about what the model may do, and what they say", permissionsCommand},
 		{"sandbox", "run|explain", "run a command confined, or see how it would be", sandboxCommand},
 		{"ext", "new|build|test|install|list|…", "make extensions, look at them, install them", extCommand},
 		{"doctor", "", "see what works on this machine", doctorCommand},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/wharf-agent/wharf/engine/permission"
 	"github.com/wharf-agent/wharf/engine/sandbox"
 	"github.com/wharf-agent/wharf/host/store"
 )
@@ -43,17 +44,20 @@ type config struct {
 
 	RequestTimeout duration `toml:"request_timeout"` // for one reply, from the request to its end
 
-	Context    contextConfig              `toml:"context"` // what the model takes
-	Sandbox    sandboxConfig              `toml:"sandbox"`
-	Log        logConfig                  `toml:"log"`
-	Extensions map[string]extensionConfig `toml:"extensions"`
-	Install    installConfig              `toml:"install"`
-	Secrets    map[string]secretConfig    `toml:"secrets"` // of the user's own file alone
-	Trust      map[string]string          `toml:"trust"`   // what projects bring, by path: "sha256:…"
+	Context contextConfig `toml:"context"` // what the model takes
+	Sandbox sandboxConfig `toml:"sandbox"`
+	Log     logConfig     `toml:"log"`
+
+	Permissions permissionsConfig          `toml:"permissions"` // of the last layer; rules has those of all
+	Extensions  map[string]extensionConfig `toml:"extensions"`
+	Install     installConfig              `toml:"install"`
+	Secrets     map[string]secretConfig    `toml:"secrets"` // of the user's own file alone
+	Trust       map[string]string          `toml:"trust"`   // what projects bring, by path: "sha256:…"
 
 	order   []string          // the extensions' names as they were configured
 	brought map[string]string // the extensions' files that the project names
 	user    string            // the user's own file
+	rules   []permission.Rule // of all layers
 }
 
 type compatConfig struct {
@@ -113,6 +117,7 @@ type loader struct {
 	order   []string          // the extensions' names, in the order of their first mention
 	brought map[string]string // the extensions' files that the project names
 	notices []string          // for the user, once
+	rules   []permission.Rule
 }
 
 // loadConfig reads the user's file (or the one named by file), the project's
@@ -268,6 +273,11 @@ func (l *loader) add(from, text string, complete func(map[string]any) error) err
 			return err
 		}
 	}
+	rules, err := alone.Permissions.rules(from)
+	if err != nil {
+		return err
+	}
+	l.rules = append(l.rules, rules...) // no layer takes away what another forbids
 	merge(l.merged, layer)
 	return nil
 }
@@ -284,7 +294,7 @@ func (l *loader) config() (config, error) {
 	if err := toml.NewEncoder(&text).Encode(l.merged); err != nil {
 		return config{}, err
 	}
-	cfg := config{order: l.order, brought: l.brought, user: l.user}
+	cfg := config{order: l.order, brought: l.brought, user: l.user, rules: l.rules}
 	if _, err := toml.Decode(text.String(), &cfg); err != nil {
 		return config{}, err
 	}

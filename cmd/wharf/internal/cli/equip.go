@@ -137,6 +137,9 @@ func (o runOptions) equip(ctx context.Context, plan plan, view *progress) (_ *eq
 	e.root = root
 	e.closes = append(e.closes, func() { root.Close() })
 	for _, t := range builtin.Tools(root, &noticing{Sandbox: box, view: view}) {
+		if plan.policy.Hides(t.Spec().Name) {
+			continue // why tell the model of what is denied whatever it is called with
+		}
 		if err := e.tools.Add(t); err != nil {
 			return nil, err
 		}

@@ -70,8 +70,8 @@ func (o runOptions) plan(view *progress) (p plan, err error) {
 	if p.parameters, err = p.cfg.parameters(); err != nil {
 		return p, usagef("parameters: %w", err)
 	}
-	if p.policy, err = permission.New(permission.Profile(p.cfg.Sandbox.Profile), permission.Approve(p.cfg.Approve)); err != nil {
-		return p, exitError{exitUsage, err}
+	if p.policy, err = newPolicy(p.cfg, p.workspace); err != nil {
+		return p, err
 	}
 	if o.noSandbox {
 		p.policy = p.policy.Unconfined()
@@ -151,6 +151,11 @@ func (o runOptions) config(f folders, workspace string) (config, []string, error
 	if err != nil {
 		return config{}, nil, err
 	}
+	rules, err := o.rules.rules("the command line")
+	if err != nil {
+		return config{}, nil, exitError{exitUsage, err}
+	}
+	cfg.rules = append(cfg.rules, rules...)
 	override := func(into *string, flag string) {
 		if flag != "" {
 			*into = flag

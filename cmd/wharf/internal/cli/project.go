@@ -48,7 +48,7 @@ func (l *loader) addProject(workspace string) error {
 		return nil
 	}
 	before := l.files()
-	if err := l.addFile(path, text, l.refuseSecrets); err != nil {
+	if err := l.addFile(path, text, l.refuseOwn); err != nil {
 		return err
 	}
 	l.brought = l.files()
@@ -82,11 +82,16 @@ func (c config) vouch(name, file, digest string) error {
 	return fmt.Errorf("the project brings it: to trust what is in it now, add to %s under [trust]: %q = %q", c.user, file, digest)
 }
 
-// refuseSecrets keeps a project from saying what is read and run for a secret,
-// also one that is trusted for all else.
-func (l *loader) refuseSecrets(layer map[string]any) error {
+// refuseOwn keeps a project from saying what is the user's alone to say, also one
+// that is trusted for all else: what is read and run for a secret, and what may be
+// done unasked.
+func (l *loader) refuseOwn(layer map[string]any) error {
 	if _, has := layer["secrets"]; has {
 		return fmt.Errorf("secrets belong into your own configuration, %s: take [secrets] out here", l.user)
+	}
+	rules, _ := layer["permissions"].(map[string]any)
+	if _, has := rules["allow"]; has {
+		return fmt.Errorf("a project can deny and ask, and not allow: take permissions.allow out here, and put it into your own configuration, %s", l.user)
 	}
 	return nil
 }

@@ -37,6 +37,7 @@ type runOptions struct {
 	profile    string
 	noSandbox  bool
 	approve    string
+	rules      permissionsConfig
 	extensions []extensionFlag
 	configFile string
 	sets       []string
@@ -65,6 +66,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.profile, "sandbox", "", "read-only or workspace-write (the default)")
 	f.BoolVar(&o.noSandbox, "no-sandbox", false, "run commands unconfined, this time")
 	f.StringVar(&o.approve, "approve", "", "what needs approval is refused (ask, the default, and never) or, where the sandbox confines it, done (auto)")
+	addRuleFlags(f, &o.rules)
 	addExtensionFlags(f, &o.extensions)
 	f.StringVar(&o.configFile, "config", "", "read the configuration from `FILE` instead of the user's")
 	f.StringArrayVar(&o.images, "image", nil, "show the model the image in `FILE` (PNG, JPEG, GIF, WebP) with the prompt; repeatable")
@@ -210,6 +212,14 @@ func (o runOptions) repeat() string {
 		b.WriteString(" --no-sandbox")
 	}
 	add("approve", o.approve)
+	for _, list := range []struct {
+		flag  string
+		rules []string
+	}{{"deny", o.rules.Deny}, {"ask", o.rules.Ask}, {"allow", o.rules.Allow}} {
+		for _, rule := range list.rules {
+			add(list.flag, rule)
+		}
+	}
 	for _, e := range o.extensions {
 		add("ext", e.path)
 		for _, g := range e.grants {
