@@ -18,6 +18,7 @@ import (
 //go:embed c/wharf.h
 //go:embed rust/Cargo.toml rust/src
 //go:embed zig/wharf.zig
+//go:embed assemblyscript/package.json assemblyscript/assembly
 var sources embed.FS
 
 // SDK returns the sources of a language's SDK, by the language's name on the

@@ -27,6 +27,8 @@ var generated = []struct {
 	{"c/README.md", cReadme},
 	{"rust/src/points.rs", rustPoints},
 	{"rust/README.md", rustReadme},
+	{"assemblyscript/assembly/points.ts", asPoints},
+	{"assemblyscript/README.md", asReadme},
 	{"zig/wharf.zig", zigSource},
 	{"zig/README.md", zigReadme},
 	{hooksPath, hooksPage},

@@ -138,11 +138,12 @@ fn before_execute_tool(call: wharf::ToolCall) -> wharf::Verdict {
 func TestRustPayloads(t *testing.T) {
 	needLanguage(t, "rust")
 	s, _ := join(t, buildText(t, map[string]string{build.ManifestFile: hookManifest, "lib.rs": echoRust}))
-	echo(t, s)
+	echo(t, s, "byte")
 }
 
-// echo checks a guest that answers with a call's arguments.
-func echo(t *testing.T, s *host.Session) {
+// echo checks a guest that answers with a call's arguments, and counts a payload's
+// bytes or characters.
+func echo(t *testing.T, s *host.Session, unit string) {
 	t.Helper()
 	nested := func(n int) string { return strings.Repeat(`[`, n) + strings.Repeat(`]`, n) }
 	for name, tt := range map[string]struct{ payload, want string }{
@@ -150,8 +151,8 @@ func echo(t *testing.T, s *host.Session) {
 		"numbers and letters":  {`{"arguments":{"n":[9007199254740993,1.50,-0],"t":"ä\u0000🙂\\"}}`, `{"replace":{"arguments":{"n":[9007199254740993,1.50,-0],"t":"ä\u0000🙂\\"}}}`},
 		"a payload too deep":   {`{"arguments":{"a":` + nested(5000) + `}}`, `{"error":"payload: it has more than 1000 values within each other"}`},
 		"a text that is none":  {`{"tool":7}`, `{"error":"payload: \"tool\" is not what it should be"}`},
-		"half a payload":       {`{"tool":"x"`, `{"error":"payload: no JSON: byte 11: it wants a comma or }"}`},
-		"a payload of nothing": {``, `{"error":"payload: no JSON: byte 0: it wants a value"}`},
+		"half a payload":       {`{"tool":"x"`, `{"error":"payload: no JSON: ` + unit + ` 11: it wants a comma or }"}`},
+		"a payload of nothing": {``, `{"error":"payload: no JSON: ` + unit + ` 0: it wants a value"}`},
 	} {
 		answer, err := s.Call(t.Context(), hook.BeforeExecuteTool, []byte(tt.payload))
 		if err != nil || string(answer) != tt.want {

@@ -14,7 +14,7 @@ import (
 // The functions of each SDK ask for what they are named after, and read what
 // comes: the same in all languages.
 func TestOperations(t *testing.T) {
-	for _, language := range []string{"rust", "c", "zig"} {
+	for _, language := range []string{"rust", "assemblyscript", "c", "zig"} {
 		t.Run(language, func(t *testing.T) {
 			needLanguage(t, language)
 			dir := t.TempDir()

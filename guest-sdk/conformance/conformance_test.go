@@ -191,6 +191,7 @@ var guests = []struct {
 	{"C", "guest-c", "c", everything},
 	{"Go", "guest-go", "go", inGo},
 	{"Rust", "guest-rust", "rust", everything},
+	{"AssemblyScript", "guest-assemblyscript", "assemblyscript", everything},
 	{"Zig", "guest-zig", "zig", everything},
 }
 

@@ -91,6 +91,9 @@ func (b *builder) build(ctx context.Context) (wasm []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.temp)) }()
 	b.out = filepath.Join(b.temp, "out.wasm")
+	if b.Env, err = b.withOwnPrograms(); err != nil {
+		return nil, err
+	}
 	for _, p := range b.language.Needs {
 		if _, err := p.command(ctx, b.Env); err != nil {
 			return nil, err
@@ -100,6 +103,25 @@ func (b *builder) build(ctx context.Context) (wasm []byte, err error) {
 		return nil, err
 	}
 	return host.ReadFile(b.out)
+}
+
+// withOwnPrograms returns the environment with the programs first that stand in
+// the folder itself.
+func (b *builder) withOwnPrograms() ([]string, error) {
+	if b.language.programs == "" {
+		return b.Env, nil
+	}
+	own, err := filepath.Abs(filepath.Join(b.Dir, b.language.programs))
+	if err != nil {
+		return nil, err
+	}
+	env := slices.Clone(b.Env)
+	for i, v := range env {
+		if path, ok := strings.CutPrefix(v, "PATH="); ok {
+			env[i] = "PATH=" + own + string(filepath.ListSeparator) + path
+		}
+	}
+	return env, nil
 }
 
 // unpackSDK writes the sources of the language's SDK to a folder of their own.
@@ -168,11 +190,15 @@ func firstWords(out sandbox.Output) string {
 // place is a file's name and a line, in a compiler's words.
 var place = regexp.MustCompile("(?m)(^|[\\s\"'`(])([^\\s\"'`(:]+):([0-9]+)")
 
+// placeOfAsc is the same as asc says it.
+var placeOfAsc = regexp.MustCompile(`(?m)( in \S+\.ts)\((\d+),(\d+)\)$`)
+
 // asKnown names files in a compiler's words as the author knows them: from where
 // wharf was started.
 func (b *builder) asKnown(text string) string {
 	text = strings.ReplaceAll(text, filepath.Join(b.temp, "extension")+"/", "./")
 	text = strings.ReplaceAll(text, filepath.Join(b.temp, "sdk")+"/", "")
+	text = placeOfAsc.ReplaceAllString(text, "$1:$2:$3")
 	return place.ReplaceAllStringFunc(text, func(found string) string {
 		m := place.FindStringSubmatch(found)
 		file := filepath.Join(b.Dir, m[2])

@@ -155,7 +155,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{"no manifest", []string{"x.wat", watText}, "build extension: open DIR/extension.toml: no such file or directory"},
 		{"a bad manifest", []string{ManifestFile, manifestText + "x = 1\n", "x.wat", watText}, `build extension: DIR/extension.toml: manifest line 6: unknown key "x": there are tools, timeout, on_failure`},
-		{"no sources", []string{ManifestFile, manifestText}, `build extension "x": DIR has no sources: put those of one language beside extension.toml: *.go for Go, src/lib.rs for Rust, *.c for C, *.zig for Zig, *.wat for WebAssembly text`},
+		{"no sources", []string{ManifestFile, manifestText}, `build extension "x": DIR has no sources: put those of one language beside extension.toml: *.go for Go, src/lib.rs for Rust, assembly/index.ts for AssemblyScript, *.c for C, *.zig for Zig, *.wat for WebAssembly text`},
 		{"two languages", []string{ManifestFile, manifestText, "x.c", cText, "x.wat", watText}, `build extension "x": DIR has sources in C and in WebAssembly text: keep one`},
 		{"Zig without a main file", []string{ManifestFile, manifestText, "x.zig", "", "y.zig", ""}, `build extension "x": DIR has 2 .zig files, and none is main.zig: name the one that registers hooks and tools so`},
 		{"two modules", []string{ManifestFile, manifestText, "x.wat", watText, "y.wat", watText}, `build extension "x": DIR has 2 .wat files, and a module is one: keep one`},

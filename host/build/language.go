@@ -26,12 +26,13 @@ type Program struct {
 // a file of its own.
 type language struct {
 	Language
-	sources []string // patterns in an extension's folder, of which one must be there
-	compile func(b *builder, ctx context.Context, sources []string) error
+	sources  []string // patterns in an extension's folder, of which one must be there
+	programs string   // a folder in it whose programs go before those of the PATH; empty for none
+	compile  func(b *builder, ctx context.Context, sources []string) error
 }
 
 // languages holds a row for each language.
-var languages = []language{golang, rust, c, zig, wat}
+var languages = []language{golang, rust, assemblyscript, c, zig, wat}
 
 // Languages lists the languages that [Extension] builds.
 func Languages() []Language {

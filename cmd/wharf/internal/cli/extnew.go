@@ -23,10 +23,11 @@ var kinds = []string{"hook", "tool"}
 // copied holds the languages whose SDK is part of an extension's folder, and
 // where in it; the others' comes along when it is built.
 var copied = map[string]string{
-	"c":    ".",
-	"go":   "wharf-sdk/guest-sdk/go", // within a module of that name
-	"rust": "wharf",
-	"zig":  ".",
+	"c":              ".",
+	"go":             "wharf-sdk/guest-sdk/go", // within a module of that name
+	"rust":           "wharf",
+	"assemblyscript": "wharf",
+	"zig":            ".",
 }
 
 // newExtension is what templates are given.
