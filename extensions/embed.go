@@ -19,9 +19,14 @@ var (
 	Redact []byte // masks tokens in the final answer
 	//go:embed count-words/count-words.wasm
 	CountWords []byte // the tool count_words
+	//go:embed budget/budget.wasm
+	Budget []byte // a guard: stops on tokens, calls or cost
 )
 
-var shipped = map[string][]byte{"no-rm": NoRM, "redact": Redact, "count-words": CountWords}
+var shipped = map[string][]byte{
+	"no-rm": NoRM, "redact": Redact, "count-words": CountWords,
+	"budget": Budget,
+}
 
 // Names returns the shipped extensions' names, sorted.
 func Names() []string { return slices.Sorted(maps.Keys(shipped)) }

@@ -5,6 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -300,52 +304,112 @@ func rebuild(t *testing.T, name string) []byte {
 	return r.Wasm
 }
 
-// The committed modules are what their sources make. Where another clang is
+var update = flag.Bool("update", false, "build the committed modules again")
+
+// modules are the committed modules, by the language of their sources.
+var modules = map[string][]string{
+	"c":   {"no-rm", "redact", "count-words"},
+	"zig": {"budget"},
+}
+
+// compilers are what the committed modules were built with: the commands that tell
+// it, of which one must be there, and what they say.
+var compilers = map[string]struct {
+	version  string
+	commands [][]string
+}{
+	"c":   {"Debian clang version 14.0.6", [][]string{{"clang", "--version"}}},
+	"zig": {"0.17.1", [][]string{{"zig", "version"}, {"python3", "-m", "ziglang", "version"}}},
+}
+
+// The committed modules are what their sources make. Where another compiler is
 // installed than they were built with, their sources must at least be those
-// that they were built from.
+// that they were built from. With -update they are built again.
 func TestModulesAreBuiltFromTheirSources(t *testing.T) {
-	const compiler = "Debian clang version 14.0.6"
-	for name, wasm := range map[string][]byte{"no-rm": extensions.NoRM, "redact": extensions.Redact, "count-words": extensions.CountWords} {
-		t.Run(name, func(t *testing.T) {
-			if len(wasm) > 100<<10 {
-				t.Errorf("it has %d bytes; at most 100 KiB", len(wasm))
-			}
-			recorded, err := os.ReadFile(filepath.Join(name, "testdata", "sources.sha256"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := sourceDigest(t, name); got != strings.TrimSpace(string(recorded)) {
-				t.Errorf("the sources have the digest %s, and testdata/sources.sha256 another: build again with wharf ext build, and record it", got)
-			}
-			version, err := exec.CommandContext(t.Context(), "clang", "--version").Output()
-			if err != nil {
-				missing(t, "clang", "apt install clang lld")
-			}
-			if !strings.HasPrefix(string(version), compiler) {
-				t.Skipf("the modules were built with %s, and here is %.40q", compiler, version)
-			}
-			if !bytes.Equal(rebuild(t, name), wasm) {
-				t.Errorf("%s.wasm is not what its sources make: build it again", name)
-			}
-		})
+	count := 0
+	for language, names := range modules {
+		for _, name := range names {
+			count++
+			t.Run(name, func(t *testing.T) { checkModule(t, language, name) })
+		}
+	}
+	if count != len(extensions.Names()) {
+		t.Errorf("%d modules are checked, and %d shipped", count, len(extensions.Names()))
 	}
 }
 
-// sourceDigest is the digest of what a module is built from.
-func sourceDigest(t *testing.T, name string) string {
-	t.Helper()
-	sum := sha256.New()
-	for _, pattern := range []string{"*.c", "*.h", "../../guest-sdk/c/*.h", build.ManifestFile} {
-		files, err := filepath.Glob(filepath.Join(name, pattern))
-		if err != nil {
+func checkModule(t *testing.T, language, name string) {
+	file, record := filepath.Join(name, name+".wasm"), filepath.Join(name, "testdata", "sources.sha256")
+	digest := sourceDigest(t, language, name)
+	if *update {
+		needCompiler(t, language)
+		if err := errors.Join(os.WriteFile(file, rebuild(t, name), 0o644), os.WriteFile(record, []byte(digest+"\n"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range files {
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
+	}
+	wasm, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(wasm) > 100<<10 {
+		t.Errorf("it has %d bytes; at most 100 KiB", len(wasm))
+	}
+	recorded, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest != strings.TrimSpace(string(recorded)) {
+		t.Errorf("the sources have the digest %s, and %s another: build again with tools/guests", digest, record)
+	}
+	needCompiler(t, language)
+	if !bytes.Equal(rebuild(t, name), wasm) {
+		t.Errorf("%s is not what its sources make: build it again with tools/guests", file)
+	}
+}
+
+// needCompiler skips a test where another compiler is installed than the modules
+// were built with.
+func needCompiler(t *testing.T, language string) {
+	t.Helper()
+	c := compilers[language]
+	for _, argv := range c.commands {
+		out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).Output()
+		if err != nil {
+			continue
+		}
+		if !strings.HasPrefix(string(out), c.version) {
+			t.Skipf("the modules were built with %s, and here is %.40q", c.version, out)
+		}
+		return
+	}
+	for _, l := range build.Languages() {
+		if l.ID == language {
+			missing(t, l.Needs[0].Name, l.Needs[0].Install)
+		}
+	}
+}
+
+// sourceDigest is the digest of what a module is built from: the files of its folder
+// and the SDK.
+func sourceDigest(t *testing.T, language, name string) string {
+	t.Helper()
+	sum := sha256.New()
+	for _, root := range []fs.FS{os.DirFS(name), guestsdk.SDK(language)} {
+		err := fs.WalkDir(root, ".", func(file string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && entry.Name() == "testdata":
+				return fs.SkipDir
+			case entry.IsDir() || strings.HasSuffix(file, ".md") || strings.HasSuffix(file, ".wasm"):
+				return nil
 			}
-			sum.Write(raw)
+			raw, err := fs.ReadFile(root, file)
+			fmt.Fprintf(sum, "%s %d\n%s", file, len(raw), raw)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))

@@ -116,7 +116,7 @@ func compare(t *rapid.T, got found, raw json.RawMessage) {
 		want.Items = got.Items // a key may be there twice
 	case json.Number:
 		number, _ := strconv.ParseFloat(v.String(), 64)
-		if f := math.Float64frombits(uint64(got.Bits)); math.Abs(f-number) > math.Abs(number)*1e-14 && f != number {
+		if f := math.Float64frombits(uint64(got.Bits)); math.Abs(f-number) > math.Abs(number)*1e-13+1e-300 && f != number {
 			t.Fatalf("%s is read as %v", raw, f)
 		}
 		if n, err := v.Int64(); err == nil && n != got.Integer {
@@ -183,7 +183,7 @@ func value(depth int) *rapid.Generator[string] {
 		case 0:
 			return rapid.SampledFrom([]string{"true", "false", "null"}).Draw(t, "word")
 		case 1:
-			return rapid.StringMatching(`-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,10})?([eE][+-]?[0-9]{1,2})?`).Draw(t, "number")
+			return rapid.StringMatching(`-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,10})?([eE][+-]?[0-9]{1,3})?`).Draw(t, "number")
 		case 2:
 			return strconv.FormatInt(rapid.Int64().Draw(t, "integer"), 10)
 		case 3:

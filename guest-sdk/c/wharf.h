@@ -442,12 +442,10 @@ WHARF_FN double wharf_as_number(wharf_json j)
 		power += less ? -e : e;
 	}
 	double v = (double)digits;
-	for (; power > 0 && v > 0 && v < 1e300; power--)
+	for (; power > 0 && v > 0 && v < __builtin_inf(); power--)
 		v *= 10;
 	for (; power < 0 && v > 0; power++)
 		v /= 10;
-	if (power > 0 && v > 0)
-		v = __builtin_inf(); /* too large for any double, or nearly */
 	return minus ? -v : v;
 }
 
@@ -1039,6 +1037,7 @@ WHARF_FN void wharf_begin(const uint8_t *at, uint32_t length)
 		wharf_out_of_memory = false;
 	}
 	wharf_payload = (wharf_json){at, at + length};
+	wharf_last_error.code = wharf_last_error.message = (wharf_text){0};
 }
 
 WHARF_FN uint64_t wharf_encode_result(wharf_result r)
