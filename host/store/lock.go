@@ -245,7 +245,7 @@ func (row fileEntry) entry() (e Entry, err error) {
 	}
 	for _, name := range row.Hooks {
 		if _, ok := hook.Lookup(hook.Point(name)); !ok {
-			return e, fmt.Errorf("unknown hook point %q", name)
+			return e, fmt.Errorf("unknown hook point %q: a newer wharf wrote it", name)
 		}
 		e.Hooks = append(e.Hooks, hook.Point(name))
 	}

@@ -70,7 +70,7 @@ func TestRefusedLocks(t *testing.T) {
 		{"a name that leads away", change(`"one"`, `"../one"`), `extension "../one": name "../one": give it one of up to 64 characters a-z, 0-9 and -`},
 		{"a digest that leads away", change("sha256:0621", "sha256:../x"), `extension "one": digest "sha256:../xbaced649ec183d4a0a3795273819bbf0553d50cfcbc4258c3a17433860b1" is none: it is sha256: and 64 digits a-f, 0-9`},
 		{"an unknown role", change(`"guard"`, `"god"`), `extension "one": role "god": it is guard or observer`},
-		{"an unknown point", change("on_finally", "on_nothing"), `extension "one": unknown hook point "on_nothing"`},
+		{"an unknown point", change("on_finally", "on_nothing"), `extension "one": unknown hook point "on_nothing": a newer wharf wrote it`},
 		{"another ABI", change("abi = 1", "abi = 2"), `extension "one": abi 2: it is 1 or "extism"`},
 		{"no source", change(`source = "https://ext.example/one.wasm"`, ""), `extension "one": it has no source`},
 		{"a version that is none", change(`"1.0.0"`, `"1 0"`), `extension "one": version "1 0" is none`},

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/wharf-agent/wharf/host"
 	"github.com/wharf-agent/wharf/host/capability"
 )
 
@@ -21,6 +22,7 @@ type Trust struct {
 type Proposal struct {
 	Candidate
 	Old  *Entry         // what is installed under that name; nil: nothing
+	Was  *host.Manifest // Old's; nil: it is damaged, or there is none
 	New  capability.Set // what it asks for, beyond what Old asks for
 	Kept capability.Set // what of Old's grants it asks for, too
 
@@ -42,9 +44,9 @@ func (s *Store) Propose(c Candidate, t Trust) (Proposal, error) {
 	p := Proposal{Candidate: c, New: asked, pinned: l.pinned(c.Manifest.Name, origin(c.Source))}
 	if i := l.index(c.Manifest.Name); i >= 0 {
 		p.Old = &l.entries[i]
-		was, err := s.asked(*p.Old)
-		if err != nil { // it is damaged: what is known is what was granted
-			was = p.Old.Granted
+		was := p.Old.Granted // of one that is damaged no more is known
+		if p.Was, err = s.manifest(*p.Old); err == nil {
+			was = p.Was.Capabilities
 		}
 		p.New, p.Kept = asked.Minus(was), asked.Intersect(p.Old.Granted)
 	}

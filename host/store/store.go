@@ -173,32 +173,28 @@ func (s *Store) SetGrants(name string, next func(e Entry, asked capability.Set) 
 			return notInstalled(name)
 		}
 		e := &l.entries[i]
-		asked, err := s.asked(*e)
+		m, err := s.manifest(*e)
 		if err != nil {
 			return fmt.Errorf("extension %q: %w", name, err)
 		}
-		granted = asked.Intersect(next(*e, asked))
+		granted = m.Capabilities.Intersect(next(*e, m.Capabilities))
 		e.Granted = granted
 		return nil
 	})
 	return granted, err
 }
 
-// asked returns what an installed extension asks for.
-func (s *Store) asked(e Entry) (capability.Set, error) {
+// manifest returns the manifest of an installed extension.
+func (s *Store) manifest(e Entry) (*host.Manifest, error) {
 	wasm, err := s.module(e.Digest)
 	if err != nil {
-		return capability.Set{}, err
+		return nil, err
 	}
 	text, err := host.ReadManifest(wasm)
 	if err != nil {
-		return capability.Set{}, err
+		return nil, err
 	}
-	m, err := host.ParseManifest(text)
-	if err != nil {
-		return capability.Set{}, err
-	}
-	return m.Capabilities, nil
+	return host.ParseManifest(text)
 }
 
 // change has edit change the lock, while nobody else does, and writes it. If edit

@@ -50,7 +50,7 @@ func extList(_ context.Context, io stdio, args []string) error {
 	if flags.NArg() != 0 {
 		return usagef("ext list: it takes no arguments; one extension is shown by wharf ext inspect")
 	}
-	modules, err := listed(*shipped)
+	modules, err := listedModules(*shipped)
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func extList(_ context.Context, io stdio, args []string) error {
 
 const nothingInstalled = "wharf: no extension is installed: wharf ext list --shipped shows what comes with wharf, wharf ext install takes a file or a URL, too"
 
-// listed returns what is installed, or what comes with wharf.
-func listed(shipped bool) ([]store.Module, error) {
+// listedModules returns what is installed, or what comes with wharf.
+func listedModules(shipped bool) ([]store.Module, error) {
 	if !shipped {
 		f, err := findFolders()
 		if err != nil {

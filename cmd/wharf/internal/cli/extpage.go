@@ -17,8 +17,7 @@ import (
 
 // The most that is shown.
 const (
-	shownLines = 24  // of what it asks for
-	shownTools = 8   // by name
+	shownLines = 24  // of what it asks for, and of each other list
 	shownWidth = 200 // characters of a line
 )
 
@@ -58,26 +57,8 @@ func proposalText(p store.Proposal, doubts []string) (text string, whole bool) {
 	row("source", "%s", plainly(p.Source))
 	row("digest", "sha256:%s", p.Digest)
 	row("signed", "%s", signedText(p))
-	for _, point := range m.Points() {
-		line, _ := shortened(describeHook(point, m.Hooks[point]), 2*shownWidth)
-		row("hook", "%s", line)
-	}
-	for n, t := range m.Tools {
-		if n == shownTools {
-			row("tool", "… and %s more", count(len(m.Tools)-n, "tool"))
-			break
-		}
-		row("tool", "%s: %s", t.Name, quoted(t.Description))
-	}
-	if m.Extism && len(m.Tools) == 0 {
-		row("tool", "those that it lists itself when it starts, if any")
-	}
-	for n, doubt := range doubts {
-		if n == shownTools {
-			break
-		}
-		row("warning", "%s", doubt)
-	}
+	tellParts(row, p)
+	listed(row, "warning", "", doubts)
 	what := "asks to"
 	if p.Old != nil {
 		what = "asks anew to"
@@ -87,12 +68,54 @@ func proposalText(p store.Proposal, doubts []string) (text string, whole bool) {
 	return b.String(), whole
 }
 
+// tellParts tells what there is to be called; of an upgrade, what is otherwise.
+func tellParts(row func(string, string, ...any), p store.Proposal) {
+	m, was := p.Manifest, p.Was
+	if was == nil {
+		was = &host.Manifest{}
+	}
+	before, after := hookLines(was), hookLines(m)
+	for _, point := range m.Points() {
+		if h := m.Hooks[point]; !slices.Contains(before, hookLine(point, h)) {
+			line, _ := shortened(describeHook(point, h), 2*shownWidth)
+			row("hook", "%s", line)
+		}
+	}
+	listed(row, "no more", "hook ", missing(before, after))
+	var tools []string
+	for _, t := range m.Tools {
+		if !slices.Contains(toolLines(was), toolLine(t)) {
+			tools = append(tools, t.Name+": "+quoted(t.Description))
+		}
+	}
+	listed(row, "tool", "", tools)
+	listed(row, "no more", "tool ", missing(toolNames(was), toolNames(m)))
+	if m.Extism && len(m.Tools) == 0 {
+		row("tool", "those that it lists itself when it starts, if any")
+	}
+}
+
+// listed makes rows of lines, as many as can be read.
+func listed(row func(string, string, ...any), name, kind string, lines []string) {
+	for n, line := range lines {
+		if n == shownLines {
+			row(name, "%s… and %d more", kind, len(lines)-n)
+			return
+		}
+		line, _ := shortened(line, 2*shownWidth)
+		row(name, "%s%s", kind, line)
+	}
+}
+
 // tellUpgrade tells what is otherwise than in what is installed.
 func tellUpgrade(row func(string, string, ...any), p store.Proposal) {
 	old := p.Old
 	row("installed", "%s, sha256:%s", old.Version, old.Digest)
 	if p.Older() {
 		row("warning", "it is older than what is installed: %s, and that is %s", p.Manifest.Version, old.Version)
+	}
+	if old.Version == p.Manifest.Version && old.Digest != p.Digest {
+		row("warning", "it is another file of the same version as what is installed")
 	}
 	if old.Source != p.Source {
 		row("warning", "it comes from elsewhere than what is installed: that is from %s", plainly(old.Source))
@@ -217,15 +240,11 @@ func difference(old, now *host.Inspection, sizes [2]int) string {
 		what     string
 		from, to *host.Inspection
 	}{{"no more", now, old}, {"new", old, now}} {
-		tell := func(kind string, names []string) {
-			for n, name := range names {
-				if n == shownLines {
-					row(side.what, "%s … and %d more", kind, len(names)-n)
-					break
-				}
-				line, _ := shortened(plainly(name), shownWidth)
-				row(side.what, "%s %s", kind, line)
+		tell := func(kind string, lines []string) {
+			for i := range lines {
+				lines[i] = plainly(lines[i])
 			}
+			listed(row, side.what, kind+" ", lines)
 		}
 		tell("asks to", side.to.Manifest.Capabilities.Minus(side.from.Manifest.Capabilities).Words())
 		tell("hook", missing(hookLines(side.to.Manifest), hookLines(side.from.Manifest)))
@@ -239,20 +258,35 @@ func difference(old, now *host.Inspection, sizes [2]int) string {
 // hookLines are the hooks, each with all that may be otherwise.
 func hookLines(m *host.Manifest) (lines []string) {
 	for _, p := range m.Points() {
-		h := m.Hooks[p]
-		line := fmt.Sprintf("%s (timeout %v, on_failure %s", p, h.Timeout, h.OnFailure)
-		if len(h.Tools) > 0 {
-			line += ", only for " + strings.Join(h.Tools, " ")
-		}
-		lines = append(lines, line+")")
+		lines = append(lines, hookLine(p, m.Hooks[p]))
 	}
 	return lines
+}
+
+func hookLine(p hook.Point, h hook.Handling) string {
+	line := fmt.Sprintf("%s (timeout %v, on_failure %s", p, h.Timeout, h.OnFailure)
+	if len(h.Tools) > 0 {
+		line += ", only for " + strings.Join(h.Tools, " ")
+	}
+	return line + ")"
 }
 
 // toolLines are the tools, each with all that may be otherwise.
 func toolLines(m *host.Manifest) (lines []string) {
 	for _, t := range m.Tools {
-		lines = append(lines, fmt.Sprintf("%s: %s %s", t.Name, quoted(t.Description), strings.Join(strings.Fields(string(t.InputSchema)), " ")))
+		lines = append(lines, toolLine(t))
 	}
 	return lines
+}
+
+func toolLine(t host.ManifestTool) string {
+	schema := strings.Join(strings.Fields(string(t.InputSchema)), " ")
+	return fmt.Sprintf("%s: %q (timeout %v, parallel %t) %s", t.Name, t.Description, t.Timeout, t.Parallel, schema)
+}
+
+func toolNames(m *host.Manifest) (names []string) {
+	for _, t := range m.Tools {
+		names = append(names, t.Name)
+	}
+	return names
 }
