@@ -15,12 +15,14 @@ import (
 
 var update = flag.Bool("update", false, "write what is generated from the table of hook points")
 
-// generated are the files that come from the table of hook points, as a whole or
-// in part.
-var generated = []struct {
+type generatedFile struct {
 	path     string
 	generate func() ([]byte, error)
-}{
+}
+
+// generated are the files that come from the table of hook points, as a whole or
+// in part.
+var generated = []generatedFile{
 	{"go/points.go", goPoints},
 	{"go/README.md", goReadme},
 	{"c/wharf.h", cHeader},
@@ -37,6 +39,9 @@ var generated = []struct {
 
 // TestGenerated compares the generated files with what the table says now.
 func TestGenerated(t *testing.T) {
+	for _, l := range tutorials {
+		generated = append(generated, generatedFile{"../docs/extensions/" + l.language + ".md", l.page})
+	}
 	for _, g := range generated {
 		path := g.path
 		want, err := g.generate()
