@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -67,6 +68,12 @@ func (s *Store) readLock() (lock, error) {
 		return lock{}, fmt.Errorf("read %s: %w", s.LockFile(), err)
 	}
 	text, err := host.ReadFile(s.LockFile())
+	if errors.Is(err, fs.ErrNotExist) && s.hasModules() {
+		text, err = host.ReadFile(s.LockFile()) // somebody may have installed the first one just now
+	}
+	if errors.Is(err, fs.ErrNotExist) && s.hasModules() {
+		err = fmt.Errorf("it is gone, and the modules that it named are still in %s: put it back, or delete that folder", filepath.Join(s.dir, modulesName))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return lock{}, nil
 	}
@@ -78,6 +85,12 @@ func (s *Store) readLock() (lock, error) {
 		return lock{}, fmt.Errorf("read %s: %w", s.LockFile(), err)
 	}
 	return l, nil
+}
+
+// hasModules reports whether there are modules. They never are before there is a lock.
+func (s *Store) hasModules() bool {
+	files, _ := os.ReadDir(filepath.Join(s.dir, modulesName))
+	return slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasSuffix(f.Name(), moduleEnd) })
 }
 
 // writeFile writes a file whole and durably, or not at all.

@@ -101,6 +101,21 @@ func TestKilledAfterEachStep(t *testing.T) {
 	}
 }
 
+// The first one leaves nothing, or itself.
+func TestKilledAtTheFirst(t *testing.T) {
+	for _, at := range []string{"written .lock", "lock", "written .wasm", "module"} {
+		s := New(t.TempDir())
+		cmd, steps := startChild(t, s.dir, at)
+		for steps.Scan() {
+		}
+		_ = cmd.Wait() // it ended itself
+		if modules, err := s.Read(); err != nil || len(modules) != 0 {
+			t.Errorf("%s: %d modules, %v", at, len(modules), err)
+		}
+		checkSwept(t, s)
+	}
+}
+
 // Killed at any moment, what is installed is whole.
 func TestKilledAtAnyMoment(t *testing.T) {
 	s := New(t.TempDir())

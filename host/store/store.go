@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -209,7 +210,13 @@ func (s *Store) change(edit func(*lock) error) error {
 	if err != nil {
 		return err
 	}
-	if err = edit(&l); err == nil {
+	if _, missing := os.Lstat(s.LockFile()); missing != nil {
+		err = s.writeLock(l) // before the first module
+	}
+	if err == nil {
+		err = edit(&l)
+	}
+	if err == nil {
 		err = s.writeLock(l)
 	}
 	if now, bad := s.readLock(); bad == nil {

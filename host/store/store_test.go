@@ -183,6 +183,29 @@ func TestChangedModules(t *testing.T) {
 	}
 }
 
+// A guard must not be gone because the lock is.
+func TestLostLocks(t *testing.T) {
+	s := New(t.TempDir())
+	install(t, s, candidate(t, "one", "1.0.0", ""))
+	if err := os.Remove(s.LockFile()); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("read %s: it is gone, and the modules that it named are still in %s/extensions: put it back, or delete that folder", s.LockFile(), s.dir)
+	if _, err := s.Read(); err == nil || err.Error() != want {
+		t.Errorf("Read: %v", err)
+	}
+	if err := os.RemoveAll(filepath.Join(s.dir, modulesName)); err != nil {
+		t.Fatal(err)
+	}
+	install(t, s, candidate(t, "one", "1.0.0", ""))
+	if err := s.Remove("one", false); err != nil {
+		t.Fatal(err)
+	}
+	if modules, err := s.Read(); err != nil || len(modules) != 0 {
+		t.Errorf("with nothing installed any more: %d, %v", len(modules), err)
+	}
+}
+
 // Where others may write, anybody could have granted anything.
 func TestFoldersOfOthers(t *testing.T) {
 	s := New(t.TempDir())
