@@ -23,7 +23,7 @@ func TestCOutOfMemory(t *testing.T) {
 	}{
 		"a command that fits":         {1000, `{"decision":"deny","reason":"no"}`},
 		"a command that does not fit": {300_000, `{"error":"out of memory"}`},
-		"a short command":        {10, `{"decision":"deny","reason":"no"}`},
+		"a short command":             {10, `{"decision":"deny","reason":"no"}`},
 	} {
 		payload := `{"tool":"exec","arguments":{"command":"\n` + strings.Repeat("x", tt.length) + `rm"}}`
 		answer, err := s.Call(t.Context(), hook.BeforeExecuteTool, []byte(payload))
