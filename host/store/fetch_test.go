@@ -2,6 +2,7 @@ package store
 
 import (
 	"crypto/x509"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
@@ -274,6 +275,47 @@ func TestTrust(t *testing.T) {
 			l, err := s.readLock()
 			if pinned := l.pinned("one", origin(tt.c.Source)); err != nil || !p.Signer.IsZero() && pinned != p.Signer {
 				t.Errorf("pinned is %s, %v", pinned, err)
+			}
+		})
+	}
+}
+
+// withManifest puts a manifest in front of a module that no tool would put there.
+func withManifest(wasm []byte, manifest string) []byte {
+	body := append([]byte{byte(len("wharf.manifest"))}, "wharf.manifest"+manifest...)
+	out := append([]byte("\x00asm\x01\x00\x00\x00"), 0)
+	out = append(binary.AppendUvarint(out, uint64(len(body))), body...)
+	return append(out, wasm[8:]...)
+}
+
+// A manifest that is meant to deceive does not get so far as to be shown.
+func TestHostileManifests(t *testing.T) {
+	bare, err := os.ReadFile("../testdata/least.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := manifest("one", "1.0.0", "")
+	change := func(old, new string) string {
+		if !strings.Contains(good, old) {
+			t.Fatalf("the manifest has no %q", old)
+		}
+		return strings.Replace(good, old, new, 1)
+	}
+	many := strings.Repeat(`"A",`, 10_000)
+	tests := []struct{ name, manifest, want string }{
+		{"a name with escape codes", change(`"one"`, `"one\u001b[2K"`), `manifest line 1: name "one\x1b[2K": give it one of up to 64 characters a-z, 0-9 and -`},
+		{"a name with parts of a path", change(`"one"`, `"../../one"`), `manifest line 1: name "../../one": give it one of up to 64 characters a-z, 0-9 and -`},
+		{"a name with a letter of another alphabet", change(`"one"`, `"оne"`), `manifest line 1: name "оne": give it one of up to 64 characters a-z, 0-9 and -`},
+		{"a version that reads like more", change(`"1.0.0"`, `"1.0.0 (signed)"`), `manifest line 2: version "1.0.0 (signed)": give it one of up to 64 letters, digits, dots, + and -`},
+		{"a description that turns the line around", change("abi = 1", "description = \"\u202egood\"\nabi = 1"), "manifest line 3: the description has control characters: take them out"},
+		{"more than anybody reads", good + "env = [" + many + "]\n", "manifest line 8: capability env has 10000 entries, and 200 is the most: ask for wider ones"},
+		{"a capability with control characters", good + "exec = [\"ls \\u001b[2K\"]\n", `manifest line 8: capability exec: "ls \x1b[2K" is empty or has control characters`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := newCandidate("/one.wasm", withManifest(bare, tt.manifest))
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("newCandidate:\n got %v\nwant %s", err, tt.want)
 			}
 		})
 	}

@@ -34,6 +34,9 @@ func extUpdate(ctx context.Context, io stdio, args []string) error {
 			fmt.Fprintln(io.err, nothingInstalled)
 		}
 	}
+	if !i.trust.Key.IsZero() && len(names) != 1 {
+		return usagef("ext update: --pubkey is the key of one: name the extension that it belongs to")
+	}
 	var failed []error
 	status := exitFailed
 	for _, name := range names {
