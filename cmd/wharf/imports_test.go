@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"host/hosttest":                  {"engine/sandbox"},
 	"host/exttest":                   {"host", "host/abi", "host/capability", "engine/egress", "engine/hook", "engine/sandbox", "engine/secret", "engine/session", "engine/tool"},
 	"host/hosttest/compiler":         {"host"},
-	"host/build":                     {"host", "host/abi", "engine/sandbox"},
+	"host/build":                     {"host", "host/abi", "engine/hook", "engine/sandbox"},
 	"host/store":                     {"host", "host/capability", "engine/egress", "engine/hook"},
 	"guest-sdk":                      {},
 	"guest-sdk/conformance":          {},
