@@ -21,11 +21,13 @@ var (
 	CountWords []byte // the tool count_words
 	//go:embed budget/budget.wasm
 	Budget []byte // a guard: stops on tokens, calls or cost
+	//go:embed protect-paths/protect-paths.wasm
+	ProtectPaths []byte // a guard: keeps writes and commands from protected paths
 )
 
 var shipped = map[string][]byte{
 	"no-rm": NoRM, "redact": Redact, "count-words": CountWords,
-	"budget": Budget,
+	"budget": Budget, "protect-paths": ProtectPaths,
 }
 
 // Names returns the shipped extensions' names, sorted.
