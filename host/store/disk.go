@@ -68,14 +68,14 @@ func (s *Store) readLock() (lock, error) {
 		return lock{}, fmt.Errorf("read %s: %w", s.LockFile(), err)
 	}
 	text, err := host.ReadFile(s.LockFile())
-	if errors.Is(err, fs.ErrNotExist) && s.hasModules() {
+	if errors.Is(err, fs.ErrNotExist) {
+		if !s.hasModules() {
+			return lock{}, nil
+		}
 		text, err = host.ReadFile(s.LockFile()) // somebody may have installed the first one just now
 	}
-	if errors.Is(err, fs.ErrNotExist) && s.hasModules() {
-		err = fmt.Errorf("it is gone, and the modules that it named are still in %s: put it back, or delete that folder", filepath.Join(s.dir, modulesName))
-	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return lock{}, nil
+		err = fmt.Errorf("it is gone, and the modules that it named are still in %s: put it back, or delete that folder", filepath.Join(s.dir, modulesName))
 	}
 	if err != nil {
 		return lock{}, fmt.Errorf("read %s: %w", s.LockFile(), err)
