@@ -112,10 +112,7 @@ func (t *turn) permit(ctx context.Context, j *judged, said hook.Judged) (refusal
 	if err := j.hooks.Notification(ctx, t.at(), hook.Question, j.spec.Name+": "+question); err != nil {
 		return "", err
 	}
-	if allowed, why := t.cfg.Policy.Answer(call); !allowed {
-		return fmt.Sprintf("denied: %s: %s", question, why), nil
-	}
-	return "", nil
+	return t.answer(ctx, session.CallID(j.call.ID), call, question)
 }
 
 func (t *turn) deny(by string, call session.Call, reason string) tool.Result {

@@ -29,6 +29,7 @@ type Config struct {
 	Log        *session.Log    // required; stays the caller's to close
 	Tools      *tool.Registry  // nil: no tools
 	Policy     Policy          // nil denies every tool call
+	Approver   Approver        // who is asked what the Policy leaves open; nil: nobody, and the answer is no
 	Hooks      []hook.Hook     // in the order in which they are asked; of Go functions: [hook.Funcs]
 	Model      string          // by the provider's name for it
 	System     string          // the system text
@@ -100,6 +101,13 @@ func New(cfg Config) (*Engine, error) {
 	var err error
 	if e.schema, err = cfg.compileOutput(); err != nil {
 		return nil, err
+	}
+	if cfg.Policy != nil {
+		for _, rule := range cfg.Log.Granted() { // when the session was in use before
+			if err := cfg.Policy.Grant(rule); err != nil {
+				return nil, err
+			}
+		}
 	}
 	e.hooks = hook.NewChain(cfg.Hooks, e.record)
 	if e.governor = cfg.Governor; e.governor == nil {

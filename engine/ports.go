@@ -24,6 +24,17 @@ type Policy interface {
 	Decide(permission.Call) (permission.Verdict, string)
 	// Answer answers a question that nobody is there to answer, and says why.
 	Answer(permission.Call) (bool, string)
+	// Suggest names the narrowest rule by which such a call would be allowed; empty if
+	// there is none.
+	Suggest(permission.Call) string
+	// Grant has questions be answered by such a rule from now on.
+	Grant(rule string) error
+}
+
+// Approver asks a person about a call. Calls that run side by side may ask at once;
+// an error means that nobody could be asked, and is a no.
+type Approver interface {
+	Approve(ctx context.Context, q permission.Question) (permission.Answer, error)
 }
 
 // Governor decides what the model gets to see of a session. What it decides is

@@ -91,6 +91,7 @@ type Policy struct {
 	unconfined bool // commands run without a sandbox
 	rules      []Rule
 	at         Place
+	granted    *grants
 }
 
 // New returns the policy of a profile and an approval mode; empty ones mean
@@ -110,7 +111,7 @@ func New(profile Profile, approve Approve) (*Policy, error) {
 	default:
 		return nil, fmt.Errorf("approval mode %q: not one of ask, never, auto", approve)
 	}
-	return &Policy{profile: profile, approve: approve}, nil
+	return &Policy{profile: profile, approve: approve, granted: &grants{}}, nil
 }
 
 // Unconfined returns the same policy for a run whose commands are confined by
@@ -125,7 +126,7 @@ func (p *Policy) Unconfined() *Policy {
 // where none speaks the profile does.
 func (p *Policy) Decide(c Call) (Verdict, string) {
 	verdict, by := table[p.profile][c.Effect], fmt.Sprintf("the profile %q", p.profile)
-	if verdict == Deny || verdict == Allow && len(p.rules) == 0 {
+	if verdict == Deny || verdict == Allow && len(p.rules) == 0 { // where nothing is asked, nothing was granted
 		return verdict, by
 	}
 	if ruled, rule, spoke := p.judge(c); spoke {

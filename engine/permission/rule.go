@@ -145,6 +145,15 @@ func (p place) absolute(name string) string {
 	return filepath.Clean(name)
 }
 
+// within returns a path as it is relative to the workspace, where it lies in it.
+func (p place) within(name string) string {
+	absolute := p.absolute(name)
+	if rest, ok := strings.CutPrefix(absolute, p.workspace+"/"); ok {
+		return rest
+	}
+	return "/" + absolute
+}
+
 var escapes = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`)
 
 func escape(name string) string { return escapes.Replace(name) }

@@ -94,15 +94,16 @@ func (p *Policy) judge(c Call) (verdict Verdict, by string, spoke bool) {
 	if doubt.Text != "" {
 		return Ask, s.unsure(doubt), true
 	}
+	granted := p.answered(s)
 	for _, r := range p.rules {
-		if r.Verdict == Ask && p.fits(r, s) != no {
+		if r.Verdict == Ask && granted == "" && p.fits(r, s) != no {
 			return Ask, r.named(), true
 		}
 	}
-	if by := p.allows(s); by != "" {
+	if by := p.allows(s, p.rules); by != "" {
 		return Allow, by, true
 	}
-	return Allow, "", false
+	return Allow, granted, granted != ""
 }
 
 // asks reports whether it is a rule that wants the user to be asked: then the
@@ -186,26 +187,29 @@ func (p *Policy) touches(r Rule, l commandLine) certainty {
 	return best
 }
 
-// allows says what allows a call, or nothing: each part of a command must be
+// readsOnly is what allows a command that needs no rule.
+const readsOnly = "that it only reads"
+
+// allows says which of some rules allow a call, or nothing: each part of a command must be
 // allowed, or known to read.
-func (p *Policy) allows(s subject) string {
+func (p *Policy) allows(s subject, rules []Rule) string {
 	if s.kind != onCommand {
-		for _, r := range p.rules {
+		for _, r := range rules {
 			if r.Verdict == Allow && r.covers(s.Tool) && (r.kind == whole || r.kind == s.kind && p.allPaths(r, s.paths)) {
 				return r.named()
 			}
 		}
 		return ""
 	}
-	if i := slices.IndexFunc(p.rules, func(r Rule) bool { return r.Verdict == Allow && r.kind == whole && r.covers(s.Tool) }); i >= 0 {
-		return p.rules[i].named()
+	if i := slices.IndexFunc(rules, func(r Rule) bool { return r.Verdict == Allow && r.kind == whole && r.covers(s.Tool) }); i >= 0 {
+		return rules[i].named()
 	}
 	if s.line.open != "" || len(s.line.commands) == 0 {
 		return ""
 	}
-	by := "that it only reads"
+	by := readsOnly
 	for _, c := range s.line.commands {
-		allowed, rule := p.allowsCommand(c)
+		allowed, rule := allowsCommand(c, rules)
 		if !allowed {
 			return ""
 		}
@@ -214,7 +218,7 @@ func (p *Policy) allows(s subject) string {
 		}
 	}
 	for _, f := range s.line.files {
-		if f.writes && !p.allowsWriting(f) {
+		if f.writes && !p.allowsWriting(f, rules) {
 			return ""
 		}
 	}
@@ -227,14 +231,14 @@ func (p *Policy) allPaths(r Rule, paths []string) bool {
 
 // allowsCommand reports whether one part of a command is allowed, and by which
 // rule if it needs one.
-func (p *Policy) allowsCommand(c simpleCommand) (allowed bool, rule string) {
+func allowsCommand(c simpleCommand, rules []Rule) (allowed bool, rule string) {
 	if !c.setsHarmless() {
 		return false, ""
 	}
 	if len(c.words) == 0 || c.only || c.reads() {
 		return true, ""
 	}
-	for _, r := range p.rules {
+	for _, r := range rules {
 		if r.Verdict == Allow && r.kind == onCommand && r.command.must(c) {
 			return true, r.named()
 		}
@@ -243,11 +247,11 @@ func (p *Policy) allowsCommand(c simpleCommand) (allowed bool, rule string) {
 }
 
 // allowsWriting reports whether a redirection may write its file.
-func (p *Policy) allowsWriting(f redirection) bool {
+func (p *Policy) allowsWriting(f redirection, rules []Rule) bool {
 	if f.path.kind != known {
 		return false
 	}
-	return f.path.text == "/dev/null" || slices.ContainsFunc(p.rules, func(r Rule) bool {
+	return f.path.text == "/dev/null" || slices.ContainsFunc(rules, func(r Rule) bool {
 		return r.Verdict == Allow && r.kind == onWrite && p.allPaths(r, p.names(f.path.text))
 	})
 }

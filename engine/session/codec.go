@@ -181,6 +181,9 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"extension.asked":       decodeAs[ExtensionAsked],
 	"extension.answered":    decodeAs[ExtensionAnswered],
 	"extension.quarantined": decodeAs[ExtensionQuarantined],
+	"approval.asked":        decodeAs[ApprovalAsked],
+	"approval.decided":      decodeAs[ApprovalDecided],
+	"permission.granted":    decodeAs[PermissionGranted],
 	"subagent.started":      decodeAs[SubagentStarted],
 	"subagent.ended":        decodeAs[SubagentEnded],
 }

@@ -321,6 +321,28 @@ type ExtensionLogged struct {
 	Text      string `json:"text"`
 }
 
+// ApprovalAsked says that a person is asked about a call.
+type ApprovalAsked struct {
+	CallID    CallID `json:"call_id"` // of the model's, or of an extension's operation
+	Tool      string `json:"tool"`
+	Arguments string `json:"arguments"` // as they would be run with
+	Reason    string `json:"reason"`    // by which rule, profile or hook
+}
+
+// ApprovalDecided is what they said. A question without it was not answered.
+type ApprovalDecided struct {
+	CallID  CallID `json:"call_id"`
+	Allowed bool   `json:"allowed"`
+	Message string `json:"message,omitempty"` // for the model
+}
+
+// PermissionGranted says that a person allowed more calls than the one that they
+// were asked about.
+type PermissionGranted struct {
+	Rule  string `json:"rule"`
+	Scope string `json:"scope"` // session or project
+}
+
 // ExtensionQuarantined says that an extension is not asked again in this session.
 type ExtensionQuarantined struct {
 	Extension string `json:"extension"`
@@ -372,6 +394,9 @@ func (CompactionStarted) kind() string    { return "compaction.started" }
 func (CompactionEnded) kind() string      { return "compaction.ended" }
 func (HookVerdict) kind() string          { return "hook.verdict" }
 func (HookFailed) kind() string           { return "hook.failed" }
+func (ApprovalAsked) kind() string        { return "approval.asked" }
+func (ApprovalDecided) kind() string      { return "approval.decided" }
+func (PermissionGranted) kind() string    { return "permission.granted" }
 func (SandboxRefused) kind() string       { return "sandbox.refused" }
 func (ExtensionUsed) kind() string        { return "extension.used" }
 func (EgressChecked) kind() string        { return "egress.checked" }

@@ -96,6 +96,13 @@ func (l *Log) Tokens(extension string) int64 {
 	return l.state.tokens[extension]
 }
 
+// Granted returns the rules that a person allowed for this session.
+func (l *Log) Granted() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.state.granted)
+}
+
 // Called reports whether an assistant message has made a call of that id.
 func (l *Log) Called(id CallID) bool {
 	l.mu.Lock()

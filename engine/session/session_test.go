@@ -62,6 +62,9 @@ var everyKind = []Event{
 	exampleCompaction(),
 	ContextReplaced{Targets: []int64{3, 8, 15}, By: "compaction", Content: "The tests were to be made to pass."},
 	CompactionEnded{By: "model", Tokens: 20, Usage: Usage{InputTokens: 60, OutputTokens: 9}},
+	ApprovalAsked{CallID: "style/3", Tool: "exec", Arguments: `{"command":"make deploy"}`, Reason: `the rule "ask exec(make *)" asks`},
+	ApprovalDecided{CallID: "style/3", Allowed: true},
+	PermissionGranted{Rule: "exec(make deploy)", Scope: "session"},
 }
 
 func exampleCompaction() CompactionStarted {

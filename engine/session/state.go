@@ -17,6 +17,7 @@ type state struct {
 	compacting  bool
 	called      map[CallID]bool  // the ids of all calls so far
 	extensions  map[string]bool  // those that had a part
+	granted     []string         // rules, for this session
 	tokens      map[string]int64 // of models, spent or reserved, by extension
 	reserved    map[CallID]int64 // of them, for requests that wait for their answers
 }
@@ -79,6 +80,10 @@ func (s *state) add(r Record) error {
 		}
 		s.compacting = false
 		s.usage = s.usage.Add(e.Usage)
+	case PermissionGranted:
+		if e.Scope == "session" {
+			s.granted = append(s.granted, e.Rule)
+		}
 	case HookVerdict:
 		s.met(e.Extension)
 	case HookFailed:

@@ -53,6 +53,12 @@ func describeExtension(e session.Event) (title, text string, id session.CallID) 
 		return "asked", fmt.Sprintf("%s asks %s: %s", e.Extension, e.Model, e.Prompt), ""
 	case session.ExtensionAnswered:
 		return "answered", lines(e.Text, e.Error), ""
+	case session.ApprovalAsked:
+		return "question", lines(e.Tool+" "+e.Arguments, e.Reason), e.CallID
+	case session.ApprovalDecided:
+		return "decision", lines(decision(e.Allowed), e.Message), e.CallID
+	case session.PermissionGranted:
+		return "granted", e.Rule + ", for this " + e.Scope, ""
 	case session.ExtensionQuarantined:
 		return "quarantine", e.Extension + ": " + e.Reason, ""
 	case session.SubagentStarted:
@@ -92,4 +98,12 @@ func clean(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// decision is a person's word about a call.
+func decision(allowed bool) string {
+	if allowed {
+		return "the user allowed it"
+	}
+	return "the user refused it"
 }

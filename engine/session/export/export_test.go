@@ -50,6 +50,9 @@ func everywhere(text string) []session.Record {
 		session.ExtensionAsked{Extension: text, Model: text, Prompt: text},
 		session.ExtensionAnswered{Extension: text, Text: text, Error: text},
 		session.ExtensionQuarantined{Extension: text, Reason: text},
+		session.ApprovalAsked{CallID: "c", Tool: text, Arguments: text, Reason: text},
+		session.ApprovalDecided{CallID: "c", Message: text},
+		session.PermissionGranted{Rule: text, Scope: text},
 		session.ContextReplaced{By: text, Content: text},
 		session.CompactionStarted{Reason: text},
 		session.CompactionEnded{By: text, Error: text},
@@ -154,7 +157,7 @@ func TestTimeline(t *testing.T) {
 	for _, b := range c.Turns[0].Bars() {
 		got = append(got, fmt.Sprintf("%s %s %d+%d", b.Label, b.Kind, b.X, b.Width))
 	}
-	want := []string{"x, step 1 model failed 172+34", "x, step 1 model 241+34", "x call failed 310+137", "exec call 379+34"}
+	want := []string{"x, step 1 model failed 156+31", "x, step 1 model 218+31", "x call failed 281+125", "exec call 343+31"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("the bars are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

@@ -19,6 +19,7 @@ func permissionsCommand(ctx context.Context, io stdio, args []string) error {
 	return choose(ctx, io, "permissions: ", []command{
 		{"list", "", "the rules in force, and where each is from", permissionsList},
 		{"explain", "CMD", "what would become of a command, and by which rule", permissionsExplain},
+		{"revoke", "RULE", "take back what was allowed always in this project", permissionsRevoke},
 	}, args)
 }
 
@@ -55,7 +56,7 @@ func addRuleFlags(f *pflag.FlagSet, into *permissionsConfig) {
 }
 
 // newPolicy returns what judges the model's calls in a workspace.
-func newPolicy(cfg config, workspace string) (*permission.Policy, error) {
+func newPolicy(cfg config, f folders, workspace string) (*permission.Policy, error) {
 	policy, err := permission.New(permission.Profile(cfg.Sandbox.Profile), permission.Approve(cfg.Approve))
 	if err != nil {
 		return nil, exitError{exitUsage, err}
@@ -63,6 +64,15 @@ func newPolicy(cfg config, workspace string) (*permission.Policy, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return nil, err
+	}
+	allowed, err := readRemembered(f, workspace)
+	if err != nil {
+		return nil, exitError{exitUsage, err}
+	}
+	for _, rule := range allowed.Allow {
+		if err := policy.Grant(rule); err != nil {
+			return nil, exitError{exitUsage, fmt.Errorf("%s: %w", allowed.path, err)}
+		}
 	}
 	return policy.WithRules(cfg.rules, permission.Place{
 		Workspace: workspace, Home: home, Resolve: func(path string) string { return realPath(workspace, path) },
@@ -94,26 +104,33 @@ func permissionsFlags(name string, o *runOptions, asJSON *bool) *pflag.FlagSet {
 	return f
 }
 
-// policy returns the policy of the configuration and flags.
-func (o runOptions) policy(io stdio) (*permission.Policy, config, error) {
-	f, err := findFolders()
-	if err != nil {
-		return nil, config{}, err
+// ruled is what the commands about permissions look at.
+type ruled struct {
+	policy    *permission.Policy
+	rules     []permission.Rule
+	folders   folders
+	workspace string
+}
+
+// rulesInForce finds the rules of the configuration, the flags and the project.
+func (o runOptions) rulesInForce(io stdio) (r ruled, err error) {
+	if r.folders, err = findFolders(); err != nil {
+		return r, err
 	}
 	view := newProgress(io.err, false)
-	workspace, _, err := o.workspace(f, view)
-	if err != nil {
-		return nil, config{}, err
+	if r.workspace, _, err = o.workspace(r.folders, view); err != nil {
+		return r, err
 	}
-	cfg, notices, err := o.config(f, workspace)
+	cfg, notices, err := o.config(r.folders, r.workspace)
 	if err != nil {
-		return nil, config{}, err
+		return r, err
 	}
 	for _, notice := range notices {
 		view.notice("%s", notice)
 	}
-	policy, err := newPolicy(cfg, workspace)
-	return policy, cfg, err
+	r.rules = cfg.rules
+	r.policy, err = newPolicy(cfg, r.folders, r.workspace)
+	return r, err
 }
 
 // listedRule is a rule in the output of permissions list --json.
@@ -133,17 +150,24 @@ func permissionsList(_ context.Context, io stdio, args []string) error {
 	if f.NArg() > 0 {
 		return usagef("permissions list: it takes no arguments; wharf permissions explain takes a command")
 	}
-	_, cfg, err := o.policy(io)
+	found, err := o.rulesInForce(io)
 	if err != nil {
 		return err
 	}
 	rules := []listedRule{}
 	for _, verdict := range []permission.Verdict{permission.Deny, permission.Ask, permission.Allow} {
-		for _, r := range cfg.rules {
+		for _, r := range found.rules {
 			if r.Verdict == verdict {
 				rules = append(rules, listedRule{verdict.String(), r.Text, r.Source})
 			}
 		}
+	}
+	always, err := readRemembered(found.folders, found.workspace)
+	if err != nil {
+		return err
+	}
+	for _, rule := range always.Allow {
+		rules = append(rules, listedRule{"allow", rule, "your yes in this project"})
 	}
 	if asJSON {
 		return printJSON(io, rules)
@@ -157,6 +181,22 @@ func permissionsList(_ context.Context, io stdio, args []string) error {
 	}
 	_, err = fmt.Fprint(io.out, printable(b.String()))
 	return err
+}
+
+func permissionsRevoke(_ context.Context, io stdio, args []string) error {
+	var o runOptions
+	f := sandboxFlags("permissions revoke", &o)
+	if err := parse(io, f, "permissions revoke [-C DIR] RULE", args); err != nil {
+		return err
+	}
+	if f.NArg() != 1 {
+		return usagef("permissions revoke: it takes one rule, as wharf permissions list shows it: wharf permissions revoke \"exec(make deploy)\"")
+	}
+	found, err := o.rulesInForce(io)
+	if err != nil {
+		return err
+	}
+	return forget(found.folders, found.workspace, f.Arg(0))
 }
 
 // explained is the output of permissions explain --json.
@@ -181,11 +221,11 @@ func permissionsExplain(_ context.Context, io stdio, args []string) error {
 	if f.NArg() != 1 {
 		return usagef("permissions explain: it takes one command, in quotes: wharf permissions explain \"git push origin main\"")
 	}
-	policy, _, err := o.policy(io)
+	found, err := o.rulesInForce(io)
 	if err != nil {
 		return err
 	}
-	e := explain(policy, f.Arg(0))
+	e := explain(found.policy, f.Arg(0))
 	if asJSON {
 		return printJSON(io, e)
 	}

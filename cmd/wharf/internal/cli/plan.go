@@ -27,6 +27,7 @@ type plan struct {
 	cfg        config
 	model      engine.Provider
 	policy     *permission.Policy
+	approver   engine.Approver // nil: nobody is asked
 	parameters json.RawMessage
 	images     []session.Image // of the prompt
 	schema     json.RawMessage // of the answer
@@ -70,7 +71,7 @@ func (o runOptions) plan(view *progress) (p plan, err error) {
 	if p.parameters, err = p.cfg.parameters(); err != nil {
 		return p, usagef("parameters: %w", err)
 	}
-	if p.policy, err = newPolicy(p.cfg, p.workspace); err != nil {
+	if p.policy, err = newPolicy(p.cfg, p.folders, p.workspace); err != nil {
 		return p, err
 	}
 	if o.noSandbox {
@@ -266,7 +267,7 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 		return nil, err
 	}
 	cfg := engine.Config{
-		Provider: plan.model, Log: p.log, Tools: &equipment.tools, Hooks: equipment.hooks, Policy: plan.policy,
+		Provider: plan.model, Log: p.log, Tools: &equipment.tools, Hooks: equipment.hooks, Policy: plan.policy, Approver: plan.approver,
 		Model: plan.cfg.Model, System: system,
 		Parameters: plan.parameters, Redact: plan.redact,
 		Options: session.Options{ToolChoice: plan.cfg.ToolChoice, SingleCalls: plan.cfg.SingleCalls, OutputSchema: plan.schema},

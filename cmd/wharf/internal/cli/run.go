@@ -65,7 +65,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	f.IntVar(&o.maxSteps, "max-steps", 0, "replies of the model in one turn (default 40), not counting summaries and a last word without tools")
 	f.StringVar(&o.profile, "sandbox", "", "read-only or workspace-write (the default)")
 	f.BoolVar(&o.noSandbox, "no-sandbox", false, "run commands unconfined, this time")
-	f.StringVar(&o.approve, "approve", "", "what needs approval is refused (ask, the default, and never) or, where the sandbox confines it, done (auto)")
+	f.StringVar(&o.approve, "approve", "", "what needs approval: ask at the terminal (ask, the default), refuse it (never), or do it where the sandbox confines it (auto)")
 	addRuleFlags(f, &o.rules)
 	addExtensionFlags(f, &o.extensions)
 	f.StringVar(&o.configFile, "config", "", "read the configuration from `FILE` instead of the user's")
@@ -137,6 +137,9 @@ func (o runOptions) run(ctx context.Context, io stdio, prompt string) error {
 	plan, err := o.plan(view)
 	if err != nil {
 		return err
+	}
+	if o.format == formatText && o.demo == nil {
+		plan.approver = newApprover(io, plan, newLineReader(io.in))
 	}
 	parts, err := o.build(ctx, plan, view, func(r session.Record) {
 		if _, replied := r.Event.(session.AssistantMessage); replied {

@@ -237,6 +237,15 @@ func showEvent(r session.Record) string {
 		return line("hook", describeVerdict(e))
 	case session.HookFailed:
 		return line("hook failed", fmt.Sprintf("%s at %s (%s): %s", e.Extension, e.Point, e.OnFailure, e.Failure))
+	case session.ApprovalAsked:
+		return line("question", e.Tool+" "+summary(e.Arguments)+"\n"+e.Reason)
+	case session.ApprovalDecided:
+		if e.Allowed {
+			return line("allowed", "by the user")
+		}
+		return line("refused", strings.TrimSpace("by the user\n"+e.Message))
+	case session.PermissionGranted:
+		return line("granted", e.Rule+", for this "+e.Scope)
 	case session.ExtensionQuarantined:
 		return line("quarantine", e.Extension+": "+e.Reason)
 	case session.SandboxRefused:

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/wharf-agent/wharf/engine"
+	"github.com/wharf-agent/wharf/engine/permission"
+	"github.com/wharf-agent/wharf/engine/sandbox"
+)
+
+// asker asks whoever sits at the terminal. It is safe for concurrent use: one
+// question waits for the other.
+type asker struct {
+	lines     *lineReader
+	out       io.Writer
+	workspace string
+	remember  func(rule string) error // for the project
+	mu        sync.Mutex
+}
+
+var _ engine.Approver = (*asker)(nil)
+
+// newApprover returns who asks on this process's terminal; nil if nobody sits there,
+// or nothing is ever to be asked.
+func newApprover(io stdio, p plan, lines *lineReader) engine.Approver {
+	if p.cfg.Approve == string(permission.ApproveNever) || lines == nil || !isTerminal(io.err) {
+		return nil
+	}
+	return &asker{lines: lines, out: io.err, workspace: p.workspace, remember: func(rule string) error {
+		return remember(p.folders, p.workspace, rule)
+	}}
+}
+
+// Approve shows a call and reads what is to become of it. An empty line, and
+// the end of the input, is a no.
+func (a *asker) Approve(ctx context.Context, q permission.Question) (permission.Answer, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	fmt.Fprint(a.out, "\r\x1b[K"+printable(a.question(q)))
+	line, err := a.lines.read(ctx)
+	if err != nil {
+		fmt.Fprintln(a.out)
+		return permission.Answer{}, err
+	}
+	answer := readAnswer(strings.TrimSpace(line), q.Rule)
+	if answer.Scope == permission.Project {
+		if err := a.remember(q.Rule); err != nil {
+			fmt.Fprintf(a.out, "wharf: it is allowed for this session alone: %s\n", printable(err.Error()))
+			answer.Scope = permission.Session
+		}
+	}
+	return answer, nil
+}
+
+// readAnswer reads a line: anything but a clear yes is a no, and more than a
+// letter is a word to the model.
+func readAnswer(line, rule string) permission.Answer {
+	switch word := strings.ToLower(line); {
+	case word == "y" || word == "yes":
+		return permission.Answer{Allowed: true}
+	case rule != "" && (word == "s" || word == "session"):
+		return permission.Answer{Allowed: true, Scope: permission.Session}
+	case rule != "" && (word == "a" || word == "always"):
+		return permission.Answer{Allowed: true, Scope: permission.Project}
+	case word == "" || word == "n" || word == "no" || word == "s" || word == "a":
+		return permission.Answer{}
+	}
+	return permission.Answer{Message: line}
+}
+
+// question is what a person is shown.
+func (a *asker) question(q permission.Question) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "? %s, since %s\n", q.Tool, strings.TrimSuffix(strings.TrimSuffix(q.Why, " asks"), ","))
+	for line := range strings.Lines(a.target(q)) {
+		fmt.Fprintf(&b, "    %s", line)
+	}
+	fmt.Fprintf(&b, "  y yes")
+	if q.Rule != "" {
+		fmt.Fprintf(&b, " · s yes to %s in this session · a yes to it always in this project", q.Rule)
+	}
+	fmt.Fprintf(&b, " · n no, or say why not: ")
+	return b.String()
+}
+
+// maxShown is how many lines of a change are shown.
+const maxShown = 40
+
+// target is what a call is about: its command, its change to a file, or what it was
+// given.
+func (a *asker) target(q permission.Question) string {
+	var arguments struct {
+		Command string  `json:"command"`
+		Path    string  `json:"path"`
+		Content *string `json:"content"`
+		Old     *string `json:"old_text"`
+		New     *string `json:"new_text"`
+	}
+	if json.Unmarshal(q.Arguments, &arguments) != nil {
+		return string(q.Arguments) + "\n"
+	}
+	switch {
+	case arguments.Command != "":
+		return strings.TrimRight(arguments.Command, "\n") + "\n"
+	case arguments.Path != "" && arguments.Content != nil:
+		return a.change(arguments.Path, a.content(arguments.Path), *arguments.Content)
+	case arguments.Path != "" && arguments.Old != nil && arguments.New != nil:
+		return a.change(arguments.Path, *arguments.Old, *arguments.New)
+	case arguments.Path != "":
+		return arguments.Path + "\n"
+	}
+	return oneLine(string(q.Arguments), 400) + "\n"
+}
+
+// content is what a file holds now, as far as it can be shown.
+func (a *asker) content(path string) string {
+	root, err := sandbox.OpenRoot(a.workspace)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	text, _, err := root.ReadAll(path, 1<<20)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// change shows what becomes of a file.
+func (a *asker) change(path, before, after string) string {
+	lines := strings.SplitAfter(string(diff.Diff(path, []byte(before), path, []byte(after))), "\n")
+	if len(lines) > 3 {
+		lines = lines[3:] // its head
+	}
+	text := path + "\n" + strings.Join(lines[:min(len(lines), maxShown)], "")
+	if left := len(lines) - maxShown; left > 0 {
+		text += fmt.Sprintf("… %s more\n", count(left, "line"))
+	}
+	return text
+}
+
+// lineReader reads lines of a terminal for whoever asks. A read that nobody waits
+// for any more keeps its line for the next.
+type lineReader struct {
+	asked chan struct{}
+	lines chan string
+	fails chan error
+}
+
+// newLineReader reads from a terminal; nil if in is none.
+func newLineReader(in io.Reader) *lineReader {
+	if !isTerminal(in) {
+		return nil
+	}
+	l := &lineReader{make(chan struct{}, 1), make(chan string), make(chan error, 1)}
+	go l.pump(in)
+	return l
+}
+
+// pump reads a line each time that one is asked for, so that nothing is taken from the
+// terminal that nobody wants.
+func (l *lineReader) pump(in io.Reader) {
+	reader := bufio.NewReader(in)
+	for range l.asked {
+		line, err := reader.ReadString('\n')
+		if err != nil {
+			l.fails <- err
+			return
+		}
+		l.lines <- line
+	}
+}
+
+// read returns the next line, or why there is none.
+func (l *lineReader) read(ctx context.Context) (string, error) {
+	select {
+	case l.asked <- struct{}{}:
+	default: // a read is under way still
+	}
+	select {
+	case line := <-l.lines:
+		return line, nil
+	case err := <-l.fails:
+		l.fails <- err // and so for all who come later
+		if err == io.EOF {
+			err = fmt.Errorf("the input ended")
+		}
+		return "", err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wharf-agent/wharf/engine/permission"
+)
+
+func TestReadAnswer(t *testing.T) {
+	yes := func(scope permission.Scope) permission.Answer { return permission.Answer{Allowed: true, Scope: scope} }
+	tests := []struct {
+		line, rule string
+		want       permission.Answer
+	}{
+		{"y", "", yes(permission.Once)},
+		{"YES", "exec(ls)", yes(permission.Once)},
+		{"s", "exec(ls)", yes(permission.Session)},
+		{"always", "exec(ls)", yes(permission.Project)},
+		{"a", "", permission.Answer{}}, // there is nothing that it could stand for
+		{"session", "", permission.Answer{Message: "session"}},
+		{"", "exec(ls)", permission.Answer{}},
+		{"n", "exec(ls)", permission.Answer{}},
+		{"yes please", "exec(ls)", permission.Answer{Message: "yes please"}},
+		{"use the staging server", "", permission.Answer{Message: "use the staging server"}},
+	}
+	for _, tt := range tests {
+		if got := readAnswer(tt.line, tt.rule); got != tt.want {
+			t.Errorf("readAnswer(%q, %q) = %+v; want %+v", tt.line, tt.rule, got, tt.want)
+		}
+	}
+}
+
+// typing is a line reader of what is typed into the returned writer.
+func typing(t *testing.T) (*lineReader, io.WriteCloser) {
+	t.Helper()
+	in, typed := io.Pipe()
+	t.Cleanup(func() { _ = typed.Close() })
+	l := &lineReader{make(chan struct{}, 1), make(chan string), make(chan error, 1)}
+	go l.pump(in)
+	return l, typed
+}
+
+func questionOf(tool, arguments string) permission.Question {
+	return permission.Question{
+		Call: permission.Call{Tool: tool, Arguments: []byte(arguments)}, Why: `the rule "ask it" asks`, Rule: "exec(make)",
+	}
+}
+
+// The question shows what will happen, and nothing in it can drive the terminal.
+func TestQuestion(t *testing.T) {
+	workspace := t.TempDir()
+	if err := os.WriteFile(filepath.Join(workspace, "a.txt"), []byte("one\ntwo\nthree\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const choice = "  y yes · s yes to exec(make) in this session · a yes to it always in this project · n no, or say why not: "
+	tests := []struct {
+		name string
+		q    permission.Question
+		want string
+	}{
+		{"a command", questionOf("exec", `{"command":"make\nrm \u001b[2Jx"}`), "? exec, since the rule \"ask it\"\n    make\n    rm \uFFFD[2Jx\n" + choice},
+		{"a new text", questionOf("write_file", `{"path":"a.txt","content":"one\n2\nthree\n"}`), "? write_file, since the rule \"ask it\"\n    a.txt\n    @@ -1,3 +1,3 @@\n     one\n    -two\n    +2\n     three\n" + choice},
+		{"a change", questionOf("edit_file", `{"path":"a.txt","old_text":"two","new_text":"2"}`), "? edit_file, since the rule \"ask it\"\n    a.txt\n    @@ -1,1 +1,1 @@\n    -two\n    \\ No newline at end of file\n    +2\n    \\ No newline at end of file\n" + choice},
+		{"a path", questionOf("read_file", `{"path":".env"}`), "? read_file, since the rule \"ask it\"\n    .env\n" + choice},
+		{"anything else", questionOf("mail", `{"to":"me"}`), "? mail, since the rule \"ask it\"\n    {\"to\":\"me\"}\n" + choice},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := &asker{workspace: workspace}
+			if diff := cmp.Diff(tt.want, printable(a.question(tt.q))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A yes that cannot be remembered for the project counts for the session.
+func TestApproveAlways(t *testing.T) {
+	lines, typed := typing(t)
+	var out strings.Builder
+	a := &asker{lines: lines, out: &out, remember: func(string) error { return errors.New("the disk is full") }}
+	go func() { _, _ = io.WriteString(typed, "a\n") }()
+	answer, err := a.Approve(t.Context(), questionOf("exec", `{"command":"make"}`))
+	if want := (permission.Answer{Allowed: true, Scope: permission.Session}); err != nil || answer != want {
+		t.Errorf("Approve = %+v, %v; want %+v", answer, err, want)
+	}
+	if !strings.HasSuffix(out.String(), "wharf: it is allowed for this session alone: the disk is full\n") {
+		t.Errorf("it said %q", out.String())
+	}
+}
+
+// Who does not answer any more takes no line from whoever asks next.
+func TestLinesAreNotLost(t *testing.T) {
+	lines, typed := typing(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := lines.read(ctx); err == nil {
+		t.Fatal("a line came out of nothing")
+	}
+	go func() { _, _ = io.WriteString(typed, "first\nsecond\n"); _ = typed.Close() }()
+	for _, want := range []string{"first\n", "second\n"} {
+		if got, err := lines.read(t.Context()); err != nil || got != want {
+			t.Errorf("read %q, %v; want %q", got, err, want)
+		}
+	}
+	for range 2 {
+		if _, err := lines.read(t.Context()); err == nil || err.Error() != "the input ended" {
+			t.Errorf("at the end: %v", err)
+		}
+	}
+}
+
+// Several processes remember at once, and nothing is lost.
+func TestRemember(t *testing.T) {
+	f, workspace := folders{state: t.TempDir()}, "/work"
+	var all sync.WaitGroup
+	var want []string
+	for i := range 20 {
+		rule := fmt.Sprintf("exec(make t%02d)", i)
+		want = append(want, rule)
+		all.Go(func() {
+			for range 2 {
+				if err := remember(f, workspace, rule); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	r, err := readRemembered(f, workspace)
+	slices.Sort(r.Allow)
+	if diff := cmp.Diff(want, r.Allow); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if err := forget(f, workspace, want[3]); err != nil {
+		t.Error(err)
+	}
+	if r, _ := readRemembered(f, workspace); slices.Contains(r.Allow, want[3]) || len(r.Allow) != 19 {
+		t.Errorf("after forget: %q", r.Allow)
+	}
+	if err := forget(f, workspace, "exec(x)"); err == nil || err.Error() != `permissions revoke: "exec(x)" was not allowed in /work: wharf permissions list shows what was` {
+		t.Errorf("forget what was not remembered: %v", err)
+	}
+	if r, _ := readRemembered(f, "/elsewhere"); len(r.Allow) > 0 {
+		t.Errorf("another workspace has %q", r.Allow)
+	}
+	if err := os.WriteFile(r.path, []byte("allow = 5"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := remember(f, workspace, "exec(x)"); err == nil || !strings.Contains(err.Error(), "delete it to be asked again") {
+		t.Errorf("a damaged file: %v", err)
+	}
+}
