@@ -23,11 +23,13 @@ var (
 	Budget []byte // a guard: stops on tokens, calls or cost
 	//go:embed protect-paths/protect-paths.wasm
 	ProtectPaths []byte // a guard: keeps writes and commands from protected paths
+	//go:embed csv-query/csv-query.wasm
+	CSVQuery []byte // the tool csv_query
 )
 
 var shipped = map[string][]byte{
 	"no-rm": NoRM, "redact": Redact, "count-words": CountWords,
-	"budget": Budget, "protect-paths": ProtectPaths,
+	"budget": Budget, "protect-paths": ProtectPaths, "csv-query": CSVQuery,
 }
 
 // Names returns the shipped extensions' names, sorted.

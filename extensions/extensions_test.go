@@ -309,7 +309,7 @@ var update = flag.Bool("update", false, "build the committed modules again")
 // modules are the committed modules, by the language of their sources.
 var modules = map[string][]string{
 	"c":   {"no-rm", "redact", "count-words"},
-	"zig": {"budget", "protect-paths"},
+	"zig": {"budget", "protect-paths", "csv-query"},
 }
 
 // compilers are what the committed modules were built with: the commands that tell

@@ -49,7 +49,7 @@ var session_room: [256]u8 = undefined;
 /// An amount in words.
 fn amount(key: []const u8, n: i64) []const u8 {
     if (std.mem.eql(u8, key, "cost")) return wharf.print("a cost of {d}.{d:0>4}", .{ @divTrunc(n, million), @as(u64, @intCast(@divTrunc(@rem(n, million), 100))) });
-    return wharf.print("{d} {s}", .{ n, if (std.mem.eql(u8, key, "calls")) "tool calls" else "tokens" });
+    return wharf.print("{d} {s}{s}", .{ n, if (std.mem.eql(u8, key, "calls")) "tool call" else "token", if (n == 1) "" else "s" });
 }
 
 /// What the user configured, checked.
