@@ -25,11 +25,21 @@ var (
 	ProtectPaths []byte // a guard: keeps writes and commands from protected paths
 	//go:embed csv-query/csv-query.wasm
 	CSVQuery []byte // the tool csv_query
+	//go:embed audit/audit.wasm
+	Audit []byte // keeps a line of JSON for each call
+	//go:embed footer/footer.wasm
+	Footer []byte // puts a footer under the final answer
+	//go:embed format-on-write/format-on-write.wasm
+	FormatOnWrite []byte // runs formatters on what the model writes
+	//go:embed html-to-text/html-to-text.wasm
+	HTMLToText []byte // the tool html_to_text
 )
 
 var shipped = map[string][]byte{
 	"no-rm": NoRM, "redact": Redact, "count-words": CountWords,
 	"budget": Budget, "protect-paths": ProtectPaths, "csv-query": CSVQuery,
+	"audit": Audit, "html-to-text": HTMLToText,
+	"footer": Footer, "format-on-write": FormatOnWrite,
 }
 
 // Names returns the shipped extensions' names, sorted.

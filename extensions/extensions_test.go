@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -308,18 +309,20 @@ var update = flag.Bool("update", false, "build the committed modules again")
 
 // modules are the committed modules, by the language of their sources.
 var modules = map[string][]string{
-	"c":   {"no-rm", "redact", "count-words"},
-	"zig": {"budget", "protect-paths", "csv-query"},
+	"c":              {"no-rm", "redact", "count-words"},
+	"zig":            {"budget", "protect-paths", "csv-query"},
+	"rust":           {"audit", "html-to-text"},
+	"assemblyscript": {"footer", "format-on-write"},
 }
 
-// compilers are what the committed modules were built with: the commands that tell
-// it, of which one must be there, and what they say.
-var compilers = map[string]struct {
-	version  string
-	commands [][]string
-}{
-	"c":   {"Debian clang version 14.0.6", [][]string{{"clang", "--version"}}},
-	"zig": {"0.17.1", [][]string{{"zig", "version"}, {"python3", "-m", "ziglang", "version"}}},
+// compilers are what the committed modules were built with: the beginning of the
+// compiler's name among what the language needs, how it is asked for its version,
+// and what it says.
+var compilers = map[string]struct{ program, ask, version string }{
+	"c":              {"clang", "--version", "Debian clang version 14.0.6"},
+	"zig":            {"zig", "version", "0.17.1"},
+	"rust":           {"rustc", "--version", "rustc 1.63.0"},
+	"assemblyscript": {"asc", "--version", "Version 0.28.20"},
 }
 
 // The committed modules are what their sources make. Where another compiler is
@@ -371,21 +374,19 @@ func checkModule(t *testing.T, language, name string) {
 // were built with.
 func needCompiler(t *testing.T, language string) {
 	t.Helper()
-	c := compilers[language]
-	for _, argv := range c.commands {
-		out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).Output()
-		if err != nil {
-			continue
-		}
-		if !strings.HasPrefix(string(out), c.version) {
-			t.Skipf("the modules were built with %s, and here is %.40q", c.version, out)
-		}
-		return
+	c, languages := compilers[language], build.Languages()
+	needs := languages[slices.IndexFunc(languages, func(l build.Language) bool { return l.ID == language })].Needs
+	compiler := needs[slices.IndexFunc(needs, func(p build.Program) bool { return strings.HasPrefix(p.Name, c.program) })]
+	argv, err := compiler.Command(t.Context(), os.Environ())
+	if err != nil {
+		missing(t, compiler.Name, compiler.Install)
 	}
-	for _, l := range build.Languages() {
-		if l.ID == language {
-			missing(t, l.Needs[0].Name, l.Needs[0].Install)
-		}
+	out, err := exec.CommandContext(t.Context(), argv[0], append(argv[1:], c.ask)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(out), c.version) {
+		t.Skipf("the modules were built with %s, and here is %.40q", c.version, out)
 	}
 }
 

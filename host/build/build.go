@@ -95,7 +95,7 @@ func (b *builder) build(ctx context.Context) (wasm []byte, err error) {
 		return nil, err
 	}
 	for _, p := range b.language.Needs {
-		if _, err := p.command(ctx, b.Env); err != nil {
+		if _, err := p.Command(ctx, b.Env); err != nil {
 			return nil, err
 		}
 	}
@@ -158,7 +158,7 @@ var passed = []string{
 
 // run runs a compiler in dir. What it said is the error.
 func (b *builder) run(ctx context.Context, program Program, dir string, env []string, args ...string) error {
-	argv, err := program.command(ctx, b.Env)
+	argv, err := program.Command(ctx, b.Env)
 	if err != nil {
 		return err
 	}

@@ -47,15 +47,15 @@ func Languages() []Language {
 func (l Language) Missing(ctx context.Context, env []string) []Program {
 	var all []Program
 	for _, p := range l.Needs {
-		if _, err := p.command(ctx, env); err != nil {
+		if _, err := p.Command(ctx, env); err != nil {
 			all = append(all, p)
 		}
 	}
 	return all
 }
 
-// command returns how a program is called.
-func (p Program) command(ctx context.Context, env []string) ([]string, error) {
+// Command returns how a program is called.
+func (p Program) Command(ctx context.Context, env []string) ([]string, error) {
 	look := p.look
 	if look == nil {
 		look = func(_ context.Context, env []string) ([]string, error) {

@@ -50,7 +50,7 @@ func (b *builder) compileRust(ctx context.Context, sources []string) error {
 	if err != nil {
 		return err
 	}
-	return b.run(ctx, rustc, b.Dir, rustEnv, append(common, "--crate-type=cdylib", "--crate-name=extension", "-Cstrip=symbols", "-Clink-arg=-zstack-size=262144",
+	return b.run(ctx, rustc, b.Dir, rustEnv, append(common, "--crate-type=cdylib", "--crate-name=extension", "-Clto=fat", "-Cstrip=symbols", "-Clink-arg=-zstack-size=262144",
 		"--extern=wharf="+library, "-o", b.out, "./"+root)...)
 }
 
