@@ -2,6 +2,7 @@ package extensions_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/tool"
@@ -262,6 +264,49 @@ func TestCases(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Making text of HTML takes time in proportion to the HTML, whatever is in it.
+func TestHTMLToTextIsQuick(t *testing.T) {
+	s := join(t, extensions.HTMLToText, host.Options{})
+	for _, part := range []string{
+		"<", "</", "<!--", "<!-- -", "<a ", "<a href=\"", "<a href=x>", "<a href=x>y</a>", "<p hidden", "<p =", "<div hidden>", "<script>", "<script></scrip",
+		"<ul><li>", "<ol>", "</ul>", "<table><tr><td>", "<td>", "&", "&amp", "&#x", "&#65;", "<pre>\n", "<title>", "<title>x</title>", " ", "<a b c d e=' f ", "ä", "\u202e",
+	} {
+		html := strings.Repeat(part, 300_000/len(part))
+		arguments, err := json.Marshal(map[string]any{"html": html, "max_chars": 200_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		got, err := s.Tools()[0].Run(ctx, tool.Call{Name: "html_to_text", Arguments: arguments})
+		cancel()
+		if err != nil || got.IsError || len(got.Content) > 2<<20 {
+			t.Errorf("%q again and again: %.200s, %v, %d bytes", part, got.Content, err, len(got.Content))
+		}
+	}
+}
+
+// Whatever the HTML, there is a text, and nothing of what is left out.
+func FuzzHTMLToText(f *testing.F) {
+	for _, html := range []string{"<p a='b\"c'>x", "a<script>b</script>c", "<!-->x", "<a href=\"javascript:x\">y</a>", "&#x110000;&#-1;&;", "<ä b>", "<p title=ä=>"} {
+		f.Add(html)
+	}
+	s := join(f, extensions.HTMLToText, host.Options{})
+	f.Fuzz(func(t *testing.T, html string) {
+		html = strings.ToValidUTF8(html, "")
+		arguments, err := json.Marshal(map[string]string{"html": html + "<script>canary()</script>"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Tools()[0].Run(t.Context(), tool.Call{Name: "html_to_text", Arguments: arguments})
+		if err != nil || got.IsError || got.Content == "" {
+			t.Fatalf("%q: %+v, %v", html, got, err)
+		}
+		if strings.ContainsAny(got.Content, "\u202e\u200b\x00\x1b") {
+			t.Errorf("%q becomes %q", html, got.Content)
+		}
+	})
 }
 
 func TestKeepGenerated(t *testing.T) {
