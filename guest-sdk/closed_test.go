@@ -33,26 +33,38 @@ func TestCOutOfMemory(t *testing.T) {
 	}
 }
 
+const trapsInZig = `const std = @import("std");
+const wharf = @import("wharf");
+
+comptime {
+    wharf.hooks(.{ .before_execute_tool = judge });
+}
+
+fn judge(call: wharf.BeforeExecuteTool) wharf.Verdict {
+    const length: u8 = @intCast(call.tool.len);
+    if (std.mem.eql(u8, call.tool, "index")) return .deny(call.tool[length..][0..1]);
+    if (std.mem.eql(u8, call.tool, "sum")) return .deny(wharf.print("{d}", .{length + 253}));
+    while (true) (wharf.allocator.alloc(u8, 1 << 20) catch unreachable)[0] = length;
+}
+`
+
 // What would be undefined in Zig is a trap that fails the call, and the log says
 // why.
 func TestZigTraps(t *testing.T) {
 	needLanguage(t, "zig")
-	for name, tt := range map[string]struct{ body, want string }{
-		"an index":      {"    const numbers = [_]u8{ 1, 2 };\n    return .deny(wharf.print(\"{d}\", .{numbers[call.tool.len]}));", "error: index out of bounds: index 4, len 2"},
-		"a sum":         {"    const n: u8 = @intCast(call.tool.len);\n    return .deny(wharf.print(\"{d}\", .{n + 253}));", "error: integer overflow"},
-		"out of memory": {"    while (true) (wharf.allocator.alloc(u8, 1 << 20) catch unreachable)[0] = call.tool[0];", "error: out of memory"},
+	s, events := join(t, buildText(t, map[string]string{build.ManifestFile: hookManifest, "main.zig": trapsInZig}))
+	for _, tt := range []struct{ tool, want string }{
+		{"index", "error: index out of bounds: index 6, len 5"},
+		{"sum", "error: integer overflow"},
+		{"memory", "error: out of memory"},
 	} {
-		s, events := join(t, buildText(t, map[string]string{
-			build.ManifestFile: hookManifest,
-			"main.zig": "const wharf = @import(\"wharf\");\n\ncomptime {\n    wharf.hooks(.{ .before_execute_tool = judge });\n}\n\n" +
-				"fn judge(call: wharf.BeforeExecuteTool) wharf.Verdict {\n" + tt.body + "\n}\n",
-		}))
-		_, err := s.Call(t.Context(), hook.BeforeExecuteTool, []byte(`{"tool":"exec","arguments":{}}`))
+		*events = nil
+		_, err := s.Call(t.Context(), hook.BeforeExecuteTool, []byte(`{"tool":"`+tt.tool+`","arguments":{}}`))
 		if err == nil || !strings.Contains(err.Error(), "the guest trapped: unreachable") {
-			t.Errorf("%s: the call fails with %v", name, err)
+			t.Errorf("%s: the call fails with %v", tt.tool, err)
 		}
 		if got := logged(*events); got != tt.want {
-			t.Errorf("%s: logged %q; want %q", name, got, tt.want)
+			t.Errorf("%s: logged %q; want %q", tt.tool, got, tt.want)
 		}
 	}
 }

@@ -79,6 +79,11 @@ const Config = struct {
         }
         return c;
     }
+
+    fn isLimited(c: Config) bool {
+        for (c.limits) |limit| if (limit != null) return true;
+        return false;
+    }
 };
 
 fn refuse(text: []const u8) error{Failed} {
@@ -87,10 +92,7 @@ fn refuse(text: []const u8) error{Failed} {
 
 fn start(payload: wharf.SessionStart) !wharf.Verdict {
     try enter(payload.session_id, payload.turn);
-    const c = try Config.read();
-    for (c.limits) |limit| {
-        if (limit != null) return .none;
-    }
+    if ((try Config.read()).isLimited()) return .none;
     wharf.log(.warning, "no limit is set: set tokens, calls or cost under [extensions.budget.config]", .{});
     return .none;
 }
@@ -99,16 +101,16 @@ fn beforeStep(payload: wharf.BeforeIteration) !wharf.Verdict {
     try enter(payload.session_id, payload.turn);
     state.now.tokens = payload.usage.input_tokens +| payload.usage.output_tokens;
     state.now.cost = millionths(payload.cost);
-    return judge(false);
+    const verdict = try judge(false);
+    try save();
+    return verdict;
 }
 
 fn beforeCall(payload: wharf.BeforeExecuteTool) !wharf.Verdict {
     try enter(payload.session_id, payload.turn);
     const verdict = try judge(true);
-    if (verdict.decision == null) {
-        state.now.calls +|= 1;
-        try save();
-    }
+    if (verdict.decision == null) state.now.calls +|= 1;
+    try save();
     return verdict;
 }
 
@@ -135,12 +137,10 @@ fn judge(is_call: bool) !wharf.Verdict {
             warning orelse "", if (warning == null) "" else "\n", amount(key, most), scope(c.per_turn), amount(key, n),
         });
     }
-    try save();
     return if (warning) |text| .addContext(text) else .none;
 }
 
-fn stop(key: []const u8, most: i64, n: i64, per_turn: bool, is_call: bool) !wharf.Verdict {
-    try save();
+fn stop(key: []const u8, most: i64, n: i64, per_turn: bool, is_call: bool) wharf.Verdict {
     const reason = wharf.print("the budget of {s} for this {s} is used up: it used {s}", .{ amount(key, most), scope(per_turn), amount(key, n) });
     wharf.log(.warning, "{s}", .{reason});
     return if (is_call) .deny(reason) else .block(reason);
@@ -172,7 +172,7 @@ fn load(id: []const u8) !State {
 
 fn save() !void {
     const id = session;
-    if (id.len == 0) return;
+    if (id.len == 0 or !(try Config.read()).isLimited()) return;
     wharf.kvSet(id, state) catch |err| switch (err) {
         error.NotGranted => {},
         error.OverLimit => { // sessions of long ago are in the way

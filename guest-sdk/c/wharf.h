@@ -93,6 +93,14 @@ WHARF_FN bool wharf_equal_(wharf_text a, wharf_text b)
 	return i == a.length && i == b.length;
 }
 
+WHARF_FN bool wharf_is_(wharf_text t, const char *word)
+{
+	uint32_t i = 0;
+	while (i < t.length && word[i] && t.at[i] == (uint8_t)word[i])
+		i++;
+	return i == t.length && !word[i];
+}
+
 WHARF_FN bool wharf_starts_(wharf_text t, wharf_text part)
 {
 	return t.length >= part.length && wharf_equal_((wharf_text){t.at, part.length}, part);
@@ -110,7 +118,7 @@ WHARF_FN bool wharf_contains_(wharf_text t, wharf_text part)
 }
 
 /* Whether two texts are the same, one begins with another, one holds another. */
-#define wharf_equal(a, b) wharf_equal_(WHARF_TEXT(a), WHARF_TEXT(b))
+#define wharf_equal(a, b) _Generic((b), wharf_text: wharf_equal_, char *: wharf_is_, const char *: wharf_is_)(WHARF_TEXT(a), b)
 #define wharf_starts(text, part) wharf_starts_(WHARF_TEXT(text), WHARF_TEXT(part))
 #define wharf_contains(text, part) wharf_contains_(WHARF_TEXT(text), WHARF_TEXT(part))
 
@@ -391,7 +399,7 @@ WHARF_FN void wharf_find(wharf_json object, const char *const *keys, wharf_json 
 		uint32_t mark = wharf_heap_top;
 		wharf_text name = wharf_as_text(key);
 		for (uint32_t i = 0; i < count; i++)
-			if (wharf_equal_(name, wharf_from_string(keys[i])))
+			if (wharf_is_(name, keys[i]))
 				values[i] = value;
 		wharf_heap_top = mark;
 	}
@@ -414,10 +422,10 @@ WHARF_FN wharf_json wharf_parse_(wharf_text t) { return (wharf_json){t.at, t.at 
 #define wharf_parse(text) wharf_parse_(WHARF_TEXT(text))
 
 /* wharf_is_null tells whether a value is null or absent. */
-WHARF_FN bool wharf_is_null(wharf_json j) { return !j.at || wharf_equal_(wharf_raw(j), wharf_from_string("null")); }
+WHARF_FN bool wharf_is_null(wharf_json j) { return !j.at || wharf_is_(wharf_raw(j), "null"); }
 
 /* wharf_as_bool tells whether a value is true. */
-WHARF_FN bool wharf_as_bool(wharf_json j) { return wharf_equal_(wharf_raw(j), wharf_from_string("true")); }
+WHARF_FN bool wharf_as_bool(wharf_json j) { return wharf_is_(wharf_raw(j), "true"); }
 
 /* wharf_as_number returns a number to some 15 digits; 0 if the value is none. */
 WHARF_FN double wharf_as_number(wharf_json j)
