@@ -52,7 +52,7 @@ fn judge(call: wharf.BeforeExecuteTool) wharf.Verdict {
 // why.
 func TestZigTraps(t *testing.T) {
 	needLanguage(t, "zig")
-	s, events := join(t, buildText(t, map[string]string{build.ManifestFile: hookManifest, "main.zig": trapsInZig}))
+	s, events := join(t, buildText(t, map[string]string{build.ManifestFile: hookManifest + "\n[limits]\nmemory = \"4MiB\"\n", "main.zig": trapsInZig}))
 	for _, tt := range []struct{ tool, want string }{
 		{"index", "error: index out of bounds: index 6, len 5"},
 		{"sum", "error: integer overflow"},

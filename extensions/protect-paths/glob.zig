@@ -91,26 +91,28 @@ fn overlap(a: Name, b: Name) bool {
     if (a.len > 255 or b.len > 255) return false;
     if (a.len > 0 and b.len > 0 and a[0] == .char and a[0].char == '.' and (b[0] == .star or b[0] == .any)) return false;
     if (differ(a, b, 0, 0) or (a.len > 0 and b.len > 0 and differ(a, b, a.len - 1, b.len - 1))) return false; // most do
-    var next: [256]bool = @splat(false); // of i + 1: whether the rest of a and that of b from j on overlap
+    var rows: [2][257]bool = undefined; // of i and i + 1: whether the rest of a and that of b from j on overlap
     var i = a.len + 1;
     while (i > 0) {
         i -= 1;
-        var row: [256]bool = @splat(false);
+        const row = &rows[i % 2];
+        const next = &rows[(i + 1) % 2];
+        if (i == a.len) @memset(next[0 .. b.len + 1], false);
         var j = b.len + 1;
         while (j > 0) {
             j -= 1;
+            const behind = j < b.len and row[j + 1];
             row[j] = if (i == a.len and j == b.len)
                 true
             else if (i < a.len and a[i] == .star)
-                next[j] or (j < b.len and row[j + 1])
+                next[j] or behind
             else if (j < b.len and b[j] == .star)
-                row[j + 1] or (i < a.len and next[j])
+                behind or (i < a.len and next[j])
             else
                 i < a.len and j < b.len and a[i].meets(b[j]) and next[j + 1];
         }
-        next = row;
     }
-    return next[0];
+    return rows[0][0];
 }
 
 /// Whether two names have characters at these places that no name can have both.

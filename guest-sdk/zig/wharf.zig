@@ -487,7 +487,7 @@ pub fn operate(comptime Response: type, op: []const u8, request: anytype) Error!
     const json: Json = .{ .raw = response };
     const status = result >> 32;
     if (status == 0) return json.as(Response) catch unexpected(op);
-    const refusal = json.as(struct { code: []const u8 = "", message: []const u8 = "" }) catch return unexpected(op);
+    const refusal = json.as(Refusal) catch Refusal{};
     last_message = refusal.message;
     return switch (status) {
         1 => if (std.mem.eql(u8, refusal.code, "DENIED")) error.Denied else error.NotGranted,
@@ -497,6 +497,8 @@ pub fn operate(comptime Response: type, op: []const u8, request: anytype) Error!
         else => error.UnknownOperation,
     };
 }
+
+const Refusal = struct { code: []const u8 = "", message: []const u8 = "" };
 
 fn unexpected(what: []const u8) Error {
     last_message = print("{s}: the value is of another type than asked for", .{what});
