@@ -68,3 +68,30 @@ func TestZigTraps(t *testing.T) {
 		}
 	}
 }
+
+// A guard in Rust or AssemblyScript that has no memory left to read what it judges
+// fails, and the next call is judged again.
+func TestOutOfMemory(t *testing.T) {
+	for language, files := range map[string]map[string]string{
+		"rust": {"lib.rs": "wharf::hooks!(before_execute_tool);\n\nfn before_execute_tool(call: wharf::ToolCall) -> wharf::Verdict {\n" +
+			"    if call.arguments.str(\"command\").contains(\"rm\") {\n        return wharf::Verdict::deny(\"no\");\n    }\n    wharf::Verdict::none()\n}\n"},
+		"assemblyscript": {"index.ts": "import { ToolCall, Verdict } from \"wharf/assembly\";\n\nexport function before_execute_tool(call: ToolCall): Verdict | null {\n" +
+			"  return call.arguments.str(\"command\").includes(\"rm\") ? Verdict.deny(\"no\") : null;\n}\n"},
+	} {
+		t.Run(language, func(t *testing.T) {
+			needLanguage(t, language)
+			files[build.ManifestFile] = hookManifest + "\n[limits]\nmemory = \"1MiB\"\n"
+			s, _ := join(t, buildText(t, files))
+			for _, length := range []int{1000, 700_000, 10} {
+				payload := `{"tool":"exec","arguments":{"command":"\n` + strings.Repeat("x", length) + `rm"}}`
+				answer, err := s.Call(t.Context(), hook.BeforeExecuteTool, []byte(payload))
+				switch {
+				case length > 1000 && err == nil:
+					t.Errorf("%d bytes: it answers %s", length, answer)
+				case length <= 1000 && (err != nil || string(answer) != `{"decision":"deny","reason":"no"}`):
+					t.Errorf("%d bytes: %s, %v", length, answer, err)
+				}
+			}
+		})
+	}
+}
