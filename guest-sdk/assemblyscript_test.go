@@ -1,10 +1,13 @@
 package guestsdk_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/engine/tool"
+	"github.com/wharf-agent/wharf/host"
 	"github.com/wharf-agent/wharf/host/build"
 )
 
@@ -82,4 +85,79 @@ func TestAssemblyScriptMemoryStaysFlat(t *testing.T) {
 	if after := pages(); after != before || before == "" {
 		t.Errorf("the memory grew from %s to %s pages", before, after)
 	}
+}
+
+const readsJSON = `import { JsonReader, ToolInput, ToolOutput } from "wharf/assembly";
+
+export function json(input: ToolInput): ToolOutput {
+  const reader = new JsonReader(input.arguments.str("text"));
+  const value = reader.whole();
+  if (value === null) return ToolOutput.error(reader.error);
+  return ToolOutput.text(value.toString() + " " + value.str("a") + " " + value.asInt(-7).toString() + " " + value.asNumber(-7).toString());
+}
+`
+
+// The SDK's own JSON is read and written as others do, and what is none is refused.
+func TestAssemblyScriptJSON(t *testing.T) {
+	needLanguage(t, "assemblyscript")
+	s, _ := join(t, buildText(t, map[string]string{
+		build.ManifestFile: jsonManifest,
+		"index.ts":         readsJSON,
+	}))
+	for text, want := range map[string]string{
+		"null": "null  -7 -7.0", "true": "true  -7 -7.0", " [ ] ": "[]  -7 -7.0", "{}": "{}  -7 -7.0", "[1,[2,{}],\"x\"]": "[1,[2,{}],\"x\"]  -7 -7.0",
+		`{"a":"ls","b":null,"a":"rm"}`:         `{"a":"ls","b":null,"a":"rm"} rm -7 -7.0`,
+		"9223372036854775807":                  "9223372036854775807  9223372036854775807 9223372036854776000.0",
+		"-9223372036854775808":                 "-9223372036854775808  -9223372036854775808 -9223372036854776000.0",
+		"9223372036854775808":                  "9223372036854775808  -7 9223372036854776000.0",
+		"-1.5e+3":                              "-1.5e+3  -7 -1500.0",
+		`"\u0041\u00e4\/\b\f\n\t\r\"\\\u0001"`: "\"Aä/\\u0008\\u000c\\n\\t\\r\\\"\\\\\\u0001\"  -7 -7.0",
+		`"\ud83d\ude42"`:                       "\"🙂\"  -7 -7.0",
+		`"\ud83dx"`:                            "\"\ufffdx\"  -7 -7.0",
+	} {
+		if got := toolSays(t, s, text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                        "no JSON: character 0: it wants a value",
+		" nul":                    "no JSON: character 1: it wants a value",
+		"1 2":                     "no JSON: character 2: it wants nothing more",
+		"01":                      "no JSON: character 1: it wants nothing more",
+		"-":                       "no JSON: character 1: it wants a digit",
+		"1.":                      "no JSON: character 2: it wants a digit",
+		"[1":                      "no JSON: character 2: it wants a comma or ]",
+		"[1,]":                    "no JSON: character 3: it wants a value",
+		`{"a" 1}`:                 "no JSON: character 5: it wants a colon",
+		`{"a":1,}`:                "no JSON: character 7: it wants a key",
+		`{"a":1`:                  "no JSON: character 6: it wants a comma or }",
+		`"a`:                      "no JSON: character 2: it wants the end of a string",
+		"\"a\nb\"":                "no JSON: character 2: it wants the end of a string",
+		`"\x"`:                    "no JSON: character 3: it wants an escape",
+		`"\`:                      "no JSON: character 2: it wants an escape",
+		`"\u00g0"`:                "no JSON: character 5: it wants four hexadecimal digits",
+		`"\u00`:                   "no JSON: character 5: it wants four hexadecimal digits",
+		strings.Repeat("[", 1001): "it has more than 1000 values within each other",
+	} {
+		if got := toolSays(t, s, text); got != "error: "+want {
+			t.Errorf("%.100s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// toolSays calls a guest's tool with a text.
+func toolSays(t *testing.T, s *host.Session, text string) string {
+	t.Helper()
+	arguments, err := json.Marshal(map[string]string{"text": text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Tools()[0].Run(t.Context(), tool.Call{Name: "json", Arguments: arguments})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.IsError {
+		return "error: " + got.Content
+	}
+	return got.Content
 }

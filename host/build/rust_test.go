@@ -101,17 +101,19 @@ func TestRustComplaints(t *testing.T) {
 // Of several compilers in the PATH the first is taken that can make Wasm; none is
 // told with what would help.
 func TestFindRustc(t *testing.T) {
-	needAll(t, rust)
-	dir := folder(t, "rustc", "#!/bin/sh\necho /nowhere\n")
-	if err := os.Chmod(filepath.Join(dir, "rustc"), 0o700); err != nil {
-		t.Fatal(err)
+	library := t.TempDir()
+	write(t, filepath.Join(library, "libstd-1.rlib"), "")
+	without, with, other := t.TempDir(), t.TempDir(), t.TempDir()
+	for dir, says := range map[string]string{without: "/nowhere", with: library, other: library} {
+		write(t, filepath.Join(dir, "rustc"), "#!/bin/sh\necho "+says+"\n")
 	}
-	found, err := findRustc(t.Context(), []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")})
-	if err != nil || found[0] == filepath.Join(dir, "rustc") {
-		t.Errorf("found %v, %v", found, err)
+	path := strings.Join([]string{without, with, other, os.Getenv("PATH")}, ":")
+	found, err := findRustc(t.Context(), []string{"PATH=" + path})
+	if err != nil || len(found) != 1 || found[0] != filepath.Join(with, "rustc") {
+		t.Errorf("found %v, %v; want the one in %s", found, err, with)
 	}
 	source := folder(t, ManifestFile, manifestText, "lib.rs", rustText)
-	_, err = Extension(t.Context(), Config{Dir: source, SDK: guestsdk.SDK, Env: []string{"PATH=" + dir}})
+	_, err = Extension(t.Context(), Config{Dir: source, SDK: guestsdk.SDK, Env: []string{"PATH=" + without}})
 	want := `build extension "x": rustc for wasm32-unknown-unknown is not installed: apt install rustc libstd-rust-dev-wasm32, or rustup target add wasm32-unknown-unknown`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
