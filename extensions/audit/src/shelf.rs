@@ -24,7 +24,7 @@ impl Settings {
         Ok(Settings {
             file,
             lines: number("lines", 1000, 1, 10_000)?,
-            bytes: number("max_bytes", 256 << 10, 4 << 10, 4 << 20)?,
+            bytes: number("max_bytes", 256 << 10, 256, 4 << 20)?,
             cut: Cut { bytes: number("cut", 200, 16, 4000)? },
             results: wharf::config("results")?.as_bool().unwrap_or(false),
         })
