@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,10 +18,11 @@ import (
 // asker asks whoever sits at the terminal. It is safe for concurrent use: one
 // question waits for the other.
 type asker struct {
-	lines     *lineReader
+	keys      *keyboard
 	out       io.Writer
 	workspace string
 	remember  func(rule string) error // for the project
+	ready     <-chan struct{}         // what came before the question has been shown; nil: it has at once
 	mu        sync.Mutex
 }
 
@@ -30,11 +30,11 @@ var _ engine.Approver = (*asker)(nil)
 
 // newApprover returns who asks on this process's terminal; nil if nobody sits there,
 // or nothing is ever to be asked.
-func newApprover(io stdio, p plan, lines *lineReader) engine.Approver {
-	if p.cfg.Approve == string(permission.ApproveNever) || lines == nil || !isTerminal(io.err) {
+func newApprover(io stdio, p plan, keys *keyboard, ready <-chan struct{}) engine.Approver {
+	if p.cfg.Approve == string(permission.ApproveNever) || keys == nil || !isTerminal(io.err) {
 		return nil
 	}
-	return &asker{lines: lines, out: io.err, workspace: p.workspace, remember: func(rule string) error {
+	return &asker{keys: keys, ready: ready, out: io.err, workspace: p.workspace, remember: func(rule string) error {
 		return remember(p.folders, p.workspace, rule)
 	}}
 }
@@ -44,8 +44,15 @@ func newApprover(io stdio, p plan, lines *lineReader) engine.Approver {
 func (a *asker) Approve(ctx context.Context, q permission.Question) (permission.Answer, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.ready != nil {
+		select {
+		case <-a.ready:
+		case <-ctx.Done():
+			return permission.Answer{}, context.Cause(ctx)
+		}
+	}
 	fmt.Fprint(a.out, "\r\x1b[K"+printable(a.question(q)))
-	line, err := a.lines.read(ctx)
+	line, err := a.keys.line(ctx)
 	if err != nil {
 		fmt.Fprintln(a.out)
 		return permission.Answer{}, err
@@ -145,56 +152,4 @@ func (a *asker) change(path, before, after string) string {
 		text += fmt.Sprintf("… %s more\n", count(left, "line"))
 	}
 	return text
-}
-
-// lineReader reads lines of a terminal for whoever asks. A read that nobody waits
-// for any more keeps its line for the next.
-type lineReader struct {
-	asked chan struct{}
-	lines chan string
-	fails chan error
-}
-
-// newLineReader reads from a terminal; nil if in is none.
-func newLineReader(in io.Reader) *lineReader {
-	if !isTerminal(in) {
-		return nil
-	}
-	l := &lineReader{make(chan struct{}, 1), make(chan string), make(chan error, 1)}
-	go l.pump(in)
-	return l
-}
-
-// pump reads a line each time that one is asked for, so that nothing is taken from the
-// terminal that nobody wants.
-func (l *lineReader) pump(in io.Reader) {
-	reader := bufio.NewReader(in)
-	for range l.asked {
-		line, err := reader.ReadString('\n')
-		if err != nil {
-			l.fails <- err
-			return
-		}
-		l.lines <- line
-	}
-}
-
-// read returns the next line, or why there is none.
-func (l *lineReader) read(ctx context.Context) (string, error) {
-	select {
-	case l.asked <- struct{}{}:
-	default: // a read is under way still
-	}
-	select {
-	case line := <-l.lines:
-		return line, nil
-	case err := <-l.fails:
-		l.fails <- err // and so for all who come later
-		if err == io.EOF {
-			err = fmt.Errorf("the input ended")
-		}
-		return "", err
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
 }

@@ -41,14 +41,12 @@ func TestReadAnswer(t *testing.T) {
 	}
 }
 
-// typing is a line reader of what is typed into the returned writer.
-func typing(t *testing.T) (*lineReader, io.WriteCloser) {
+// typing is a keyboard, with what is typed into the returned writer.
+func typing(t *testing.T) (*keyboard, io.WriteCloser) {
 	t.Helper()
 	in, typed := io.Pipe()
 	t.Cleanup(func() { _ = typed.Close() })
-	l := &lineReader{make(chan struct{}, 1), make(chan string), make(chan error, 1)}
-	go l.pump(in)
-	return l, typed
+	return openKeyboard(in), typed
 }
 
 func questionOf(tool, arguments string) permission.Question {
@@ -87,9 +85,9 @@ func TestQuestion(t *testing.T) {
 
 // A yes that cannot be remembered for the project counts for the session.
 func TestApproveAlways(t *testing.T) {
-	lines, typed := typing(t)
+	keys, typed := typing(t)
 	var out strings.Builder
-	a := &asker{lines: lines, out: &out, remember: func(string) error { return errors.New("the disk is full") }}
+	a := &asker{keys: keys, out: &out, remember: func(string) error { return errors.New("the disk is full") }}
 	go func() { _, _ = io.WriteString(typed, "a\n") }()
 	answer, err := a.Approve(t.Context(), questionOf("exec", `{"command":"make"}`))
 	if want := (permission.Answer{Allowed: true, Scope: permission.Session}); err != nil || answer != want {
@@ -102,20 +100,24 @@ func TestApproveAlways(t *testing.T) {
 
 // Who does not answer any more takes no line from whoever asks next.
 func TestLinesAreNotLost(t *testing.T) {
-	lines, typed := typing(t)
+	keys, typed := typing(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := lines.read(ctx); err == nil {
+	if _, err := keys.line(ctx); err == nil {
 		t.Fatal("a line came out of nothing")
 	}
-	go func() { _, _ = io.WriteString(typed, "first\nsecond\n"); _ = typed.Close() }()
-	for _, want := range []string{"first\n", "second\n"} {
-		if got, err := lines.read(t.Context()); err != nil || got != want {
+	go func() {
+		_, _ = io.WriteString(typed, "first\r\nsec")
+		_, _ = io.WriteString(typed, "ond\n")
+		_ = typed.Close()
+	}()
+	for _, want := range []string{"first", "second"} {
+		if got, err := keys.line(t.Context()); err != nil || got != want {
 			t.Errorf("read %q, %v; want %q", got, err, want)
 		}
 	}
 	for range 2 {
-		if _, err := lines.read(t.Context()); err == nil || err.Error() != "the input ended" {
+		if _, err := keys.line(t.Context()); err == nil || err.Error() != "the input ended" {
 			t.Errorf("at the end: %v", err)
 		}
 	}

@@ -55,6 +55,7 @@ type stdio struct {
 func commands() []command {
 	return []command{
 		{"run", "[flags] PROMPT|-", "give the agent a job; - reads it from standard input", runCommand},
+		{"chat", "[flags]", "talk with the agent, a turn for each line", chatCommand},
 		{"demo", "", "watch the main job, without a key and without a network", demoCommand},
 		{"session", "list|show|resume|fork|…", "look at what happened, check it, go on with it", sessionCommand},
 		{"permissions", "list|explain", "the rules about what the model may do, and what they say", permissionsCommand},
@@ -114,19 +115,28 @@ type signalled struct{ os.Signal }
 func (s signalled) Error() string { return "ended by the signal " + s.String() }
 
 // notifyContext returns a context that the first SIGINT or SIGTERM ends. A
-// second one ends the process at once; what it runs dies with it.
+// second one ends the process at once; what it runs dies with it. SIGINT is
+// otherwise once a command has taken it by takeInterrupts.
 func notifyContext() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
+	taken := make(chan chan<- os.Signal, 1)
+	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), interruptsKey{}, taken))
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	done := make(chan struct{})
 	go func() {
-		for first := true; ; first = false {
+		var interrupts chan<- os.Signal
+		for first := true; ; {
 			select {
+			case interrupts = <-taken:
 			case s := <-signals:
+				if s == syscall.SIGINT && interrupts != nil {
+					interrupts <- s
+					continue
+				}
 				if !first {
 					os.Exit(signalStatus(s))
 				}
+				first = false
 				cancel(signalled{s})
 			case <-done:
 				return
@@ -138,6 +148,18 @@ func notifyContext() (context.Context, func()) {
 		close(done)
 		cancel(nil)
 	}
+}
+
+type interruptsKey struct{}
+
+// takeInterrupts has SIGINT come out of the channel from now on, and end nothing. Who
+// does so reads from it for as long as the process lives.
+func takeInterrupts(ctx context.Context) <-chan os.Signal {
+	interrupts := make(chan os.Signal, 8)
+	if taken, ok := ctx.Value(interruptsKey{}).(chan chan<- os.Signal); ok {
+		taken <- interrupts
+	}
+	return interrupts
 }
 
 func signalStatus(s os.Signal) int {

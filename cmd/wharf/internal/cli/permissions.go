@@ -154,24 +154,36 @@ func permissionsList(_ context.Context, io stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	rules := []listedRule{}
-	for _, verdict := range []permission.Verdict{permission.Deny, permission.Ask, permission.Allow} {
-		for _, r := range found.rules {
-			if r.Verdict == verdict {
-				rules = append(rules, listedRule{verdict.String(), r.Text, r.Source})
-			}
-		}
-	}
-	always, err := readRemembered(found.folders, found.workspace)
+	rules, err := rulesOf(found.rules, found.folders, found.workspace)
 	if err != nil {
 		return err
-	}
-	for _, rule := range always.Allow {
-		rules = append(rules, listedRule{"allow", rule, "your yes in this project"})
 	}
 	if asJSON {
 		return printJSON(io, rules)
 	}
+	_, err = fmt.Fprint(io.out, printable(ruleTable(rules)))
+	return err
+}
+
+// rulesOf lists rules in the order in which they are asked, and what was allowed
+// always in a workspace.
+func rulesOf(rules []permission.Rule, f folders, workspace string) ([]listedRule, error) {
+	all := []listedRule{}
+	for _, verdict := range []permission.Verdict{permission.Deny, permission.Ask, permission.Allow} {
+		for _, r := range rules {
+			if r.Verdict == verdict {
+				all = append(all, listedRule{verdict.String(), r.Text, r.Source})
+			}
+		}
+	}
+	always, err := readRemembered(f, workspace)
+	for _, rule := range always.Allow {
+		all = append(all, listedRule{"allow", rule, "your yes in this project"})
+	}
+	return all, err
+}
+
+func ruleTable(rules []listedRule) string {
 	var b strings.Builder
 	for _, r := range rules {
 		fmt.Fprintf(&b, "%-5s  %-40s  %s\n", r.Verdict, r.Rule, r.Source)
@@ -179,8 +191,7 @@ func permissionsList(_ context.Context, io stdio, args []string) error {
 	if len(rules) == 0 {
 		fmt.Fprintf(&b, "there are no rules: the profile decides (wharf sandbox explain)\n")
 	}
-	_, err = fmt.Fprint(io.out, printable(b.String()))
-	return err
+	return b.String()
 }
 
 func permissionsRevoke(_ context.Context, io stdio, args []string) error {

@@ -71,16 +71,22 @@ func (o runOptions) plan(view *progress) (p plan, err error) {
 	if p.parameters, err = p.cfg.parameters(); err != nil {
 		return p, usagef("parameters: %w", err)
 	}
-	if p.policy, err = newPolicy(p.cfg, p.folders, p.workspace); err != nil {
+	if p.policy, err = o.newPolicy(p); err != nil {
 		return p, err
-	}
-	if o.noSandbox {
-		p.policy = p.policy.Unconfined()
 	}
 	if p.store, err = session.NewStore(p.folders.sessions(), version, session.Sync(p.cfg.Log.Sync)); err != nil {
 		return p, exitError{exitUsage, err}
 	}
 	return p, nil
+}
+
+// newPolicy returns what judges the calls of a session.
+func (o runOptions) newPolicy(p plan) (*permission.Policy, error) {
+	policy, err := newPolicy(p.cfg, p.folders, p.workspace)
+	if err == nil && o.noSandbox {
+		policy = policy.Unconfined()
+	}
+	return policy, err
 }
 
 // workspace returns the folder to work in, without links, and the session to

@@ -19,12 +19,13 @@ import (
 // What a user must not miss (denials, failures of hooks, a weaker sandbox) is
 // shown even where the rest is not.
 type progress struct {
-	w       io.Writer
-	verbose bool
-	live    bool // the last line can be overwritten
-	color   bool
-	calls   map[session.CallID]session.ToolCall // under way
-	settle  func()                              // ends what still counts down; nil: nothing does
+	w        io.Writer
+	verbose  bool
+	live     bool // the last line can be overwritten
+	streamed bool // somebody else shows what the model says
+	color    bool
+	calls    map[session.CallID]session.ToolCall // under way
+	settle   func()                              // ends what still counts down; nil: nothing does
 }
 
 func newProgress(w io.Writer, verbose bool) *progress {
@@ -64,7 +65,7 @@ func (p *progress) event(r session.Record) {
 	}
 	switch e := r.Event.(type) {
 	case session.AssistantMessage:
-		if p.verbose && len(e.Calls) > 0 && strings.TrimSpace(e.Text) != "" {
+		if p.verbose && !p.streamed && len(e.Calls) > 0 && strings.TrimSpace(e.Text) != "" {
 			fmt.Fprintf(p.w, "%s\n", printable(strings.TrimSpace(e.Text)))
 		}
 	case session.ToolCall:

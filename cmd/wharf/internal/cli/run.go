@@ -139,7 +139,7 @@ func (o runOptions) run(ctx context.Context, io stdio, prompt string) error {
 		return err
 	}
 	if o.format == formatText && o.demo == nil {
-		plan.approver = newApprover(io, plan, newLineReader(io.in))
+		plan.approver = newApprover(io, plan, newKeyboard(io.in), nil)
 	}
 	parts, err := o.build(ctx, plan, view, func(r session.Record) {
 		if _, replied := r.Event.(session.AssistantMessage); replied {
