@@ -2,6 +2,7 @@ package permission
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -53,18 +54,45 @@ func (p commandPattern) may(c simpleCommand) certainty {
 	if !matchText(p.words[0], first.text) && !matchText(p.words[0], path.Base(first.text)) {
 		return no
 	}
-	return p.follow(p.words[1:], c.words[1:], c.more, yes)
+	return p.follow(withoutFlags(p.words[1:], c), c.words[1:], c.more)
 }
 
-// follow matches the words behind the program; sure is how sure it is up to there.
-func (p commandPattern) follow(want []string, words []word, more bool, sure certainty) certainty {
-	if len(want) == 0 {
-		return p.end(words, more, sure)
-	}
-	if len(words) == 0 {
-		if more {
-			return maybe
+// withoutFlags leaves out the options of a pattern that a command has somewhere, alone
+// or among others: rm -rf may be written rm -fr, rm -r -f or rm -rfv.
+func withoutFlags(want []string, c simpleCommand) []string {
+	letters := ""
+	for _, w := range c.words[1:] {
+		if w.kind == known && isOption(w.text) {
+			letters += w.text
 		}
+	}
+	return slices.DeleteFunc(slices.Clone(want), func(option string) bool {
+		return isOption(option) && strings.Trim(option, letters) == ""
+	})
+}
+
+// follow matches the words behind the program. It looks at each pair of a wanted word
+// and a word once, from the end.
+func (p commandPattern) follow(want []string, words []word, more bool) certainty {
+	next := make([][]certainty, 3) // for the words from this one on, from the next, from that behind it
+	for at := len(words); at >= 0; at-- {
+		row := make([]certainty, len(want)+1)
+		for i := range row {
+			row[i] = p.step(want[i:], words[at:], more, func(wanted, skipped int) certainty { return next[skipped][i+wanted] })
+		}
+		next = [][]certainty{nil, row, next[1]}
+	}
+	return next[1][0]
+}
+
+// step matches want with words, when it is known how the rest matches.
+func (p commandPattern) step(want []string, words []word, more bool, rest func(wanted, words int) certainty) certainty {
+	switch {
+	case len(want) == 0:
+		return p.end(words, more, yes)
+	case len(words) == 0 && more:
+		return maybe
+	case len(words) == 0:
 		return no
 	}
 	w := words[0]
@@ -73,14 +101,14 @@ func (p commandPattern) follow(want []string, words []word, more bool, sure cert
 	case w.kind == many:
 		return maybe
 	case w.kind == one:
-		best = p.follow(want[1:], words[1:], more, maybe)
+		best = min(rest(1, 1), maybe)
 	case matchText(want[0], w.text):
-		best = p.follow(want[1:], words[1:], more, sure)
+		best = rest(1, 1)
 	}
-	if best < yes && !strings.HasPrefix(want[0], "-") && (w.kind == one || strings.HasPrefix(w.text, "-")) {
-		best = max(best, p.follow(want, words[1:], more, sure)) // an option
-		if len(words) > 1 {
-			best = max(best, p.follow(want, words[2:], more, sure)) // with an argument
+	if w.kind == one || strings.HasPrefix(w.text, "-") {
+		best = max(best, rest(0, 1)) // an option
+		if len(words) > 1 && !strings.HasPrefix(want[0], "-") {
+			best = max(best, rest(0, 2)) // with an argument
 		}
 	}
 	return best

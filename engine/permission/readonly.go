@@ -9,20 +9,21 @@ import (
 
 // readers are the programs that only look, whatever their arguments are.
 var readers = words(`
-	: [ arch b2sum base32 base64 basename cat cd cksum cmp column comm cut df dirname du echo egrep expand false fgrep file fold
-	getconf grep groups head hexdump id join jq ls lscpu lsblk md5sum nl nproc od paste printenv printf ps pwd readlink realpath
-	rev seq sha1sum sha224sum sha256sum sha384sum sha512sum sleep stat strings sum tac tail test tr true tsort type uname unexpand
+	: arch b2sum base32 base64 basename cat cd cksum cmp column comm cut df dirname du echo egrep expand false fgrep fold
+	getconf grep groups head hexdump id join jq ls lscpu lsblk md5sum nl nproc od paste printenv ps pwd readlink realpath
+	rev seq sha1sum sha224sum sha256sum sha384sum sha512sum sleep stat strings sum tac tail tr true tsort type uname unexpand
 	uptime wc whereis which whoami`)
 
 // readersUnless are the programs that only look without some options: what begins so.
 var readersUnless = map[string][]string{
 	"date": {"-s", "--set"},
 	"diff": {"--output"},
-	"fd":   {}, // what it runs is judged by itself
+	"fd":   {"-x", "-X", "--exec"},
+	"file": {"-C", "--compile"},
 	"find": {"-delete", "-fprint", "-fls"},
 	"rg":   {"--pre", "--hostname-bin"},
 	"sort": {"-o", "--output", "--compress-program"},
-	"tree": {"-o"},
+	"tree": {"-o", "-R"},
 }
 
 // gitReaders are the commands of git that only look, and gitOptions what has even
@@ -59,6 +60,10 @@ func (c simpleCommand) reads() bool {
 			return false
 		}
 		refused = gitOptions
+	case name == "[" || name == "test" || name == "printf":
+		return c.onlyTests()
+	case name == "date": // another operand is a time to set
+		conditional = !c.more && !slices.ContainsFunc(arguments, func(w word) bool { return isNumeral(w.text) })
 	case name == "uniq": // a second name is a file that it writes
 		conditional = len(operands(arguments, "fsw")) < 2
 	}
@@ -70,12 +75,43 @@ func (c simpleCommand) reads() bool {
 	})
 }
 
-// hasOption reports whether a word is an option, or has it among its letters.
+// onlyTests reports whether test and printf do no more than their names say: in bash,
+// some of their options evaluate a name.
+func (c simpleCommand) onlyTests() bool {
+	arguments := c.words[1:]
+	if c.words[0].text == "printf" {
+		return len(arguments) > 0 && !strings.HasPrefix(arguments[0].text, "-v")
+	}
+	return !slices.ContainsFunc(arguments, func(w word) bool { return w.text == "-v" || w.text == "-R" || hidesCommand(w) })
+}
+
+// operators are those of test that stand between two words.
+var operators = words("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef -a -o ]")
+
+// mayEvaluate reports whether the unknown words of test and printf may be options that
+// evaluate a name.
+func (c simpleCommand) mayEvaluate() bool {
+	for i, w := range c.words[1:] {
+		last := i+2 == len(c.words)
+		if w.kind == many && !w.glob || w.kind == one && (c.words[0].text == "printf" && i == 0 || !last && !slices.Contains(operators, c.words[i+2].text)) {
+			return true
+		}
+	}
+	return false
+}
+
+func isNumeral(text string) bool { return text != "" && strings.Trim(text, "0123456789.") == "" }
+
+// hasOption reports whether a word is an option, is short for it, or has it among its
+// letters.
 func hasOption(text, option string) bool {
 	if strings.HasPrefix(text, option) {
 		return true
 	}
-	return len(option) == 2 && option[0] == '-' && isOption(text) && strings.Contains(text, option[1:])
+	if name, _, _ := strings.Cut(text, "="); strings.HasPrefix(option, "--") && len(name) > 2 && strings.HasPrefix(option, name) {
+		return true
+	}
+	return len(option) == 2 && option[0] == '-' && isOption(text) && text[0] == '-' && strings.Contains(text, option[1:])
 }
 
 // harmless are the variables that change nothing of what a program does that
@@ -85,11 +121,12 @@ var (
 	lowerCase = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 )
 
-// setsOnly reports whether a command sets none but harmless variables. Those in
-// small letters are a script's own, but for the proxies'.
+// setsHarmless reports whether a command sets none but harmless variables. Those in
+// small letters are a script's own, unless a program gets them, or has them from before:
+// http_proxy, npm_config_script_shell.
 func (c simpleCommand) setsHarmless() bool {
 	return !slices.ContainsFunc(c.sets, func(name string) bool {
-		own := lowerCase.MatchString(name) && !strings.Contains(name, "proxy")
+		own := len(c.words) == 0 && lowerCase.MatchString(name) && !strings.Contains(name, "proxy") && !strings.HasPrefix(name, "npm_")
 		return !own && !slices.Contains(harmless, name) && !strings.HasPrefix(name, "LC_")
 	})
 }

@@ -133,6 +133,37 @@ func (p place) matches(pattern, name string) bool {
 	return doublestar.MatchUnvalidated(glob, absolute) || doublestar.MatchUnvalidated(glob+"/**", absolute)
 }
 
+// overlaps says whether a pattern of files in a command may mean one that a rule is about:
+// its parts are held against the last name in the rule's pattern.
+func (p place) overlaps(pattern, glob string) certainty {
+	if (strings.HasPrefix(pattern, "//") || strings.HasPrefix(pattern, "~/")) && !strings.HasPrefix(glob, "/") && !strings.HasPrefix(glob, "~") && !strings.Contains(glob, "..") {
+		return no
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(pattern, "/"), "/**")
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	for part := range strings.SplitSeq(glob, "/") {
+		if hidden := strings.HasPrefix(name, ".") && !strings.HasPrefix(part, "."); !hidden && meet(part, name) { // a shell leaves hidden files out
+			return maybe
+		}
+	}
+	return no
+}
+
+// meet reports whether two patterns of a name may both fit one: what stands before their
+// first wildcard and behind their last must agree.
+func meet(a, b string) bool {
+	const wild = "*?[]{}"
+	i, j := strings.IndexAny(a, wild), strings.IndexAny(b, wild)
+	if i < 0 || j < 0 {
+		ok, _ := doublestar.Match(b, a)
+		back, _ := doublestar.Match(a, b)
+		return ok || back
+	}
+	first := min(i, j)
+	last := min(len(a)-1-strings.LastIndexAny(a, wild), len(b)-1-strings.LastIndexAny(b, wild))
+	return a[:first] == b[:first] && a[len(a)-last:] == b[len(b)-last:]
+}
+
 // absolute returns a path that is relative to the workspace, or to the home folder
 // by ~, as one from the root.
 func (p place) absolute(name string) string {

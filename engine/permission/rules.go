@@ -43,12 +43,14 @@ func (p *Policy) subjectOf(c Call) subject {
 	s := subject{Call: c}
 	var arguments struct {
 		Command string `json:"command"`
+		Dir     string `json:"dir"`
 		Path    string `json:"path"`
 	}
 	readable := json.Unmarshal(c.Arguments, &arguments) == nil
 	switch c.Tool {
 	case "exec":
 		s.kind, s.line = onCommand, readLine(arguments.Command)
+		s.line.dirs = s.line.folders(arguments.Dir)
 		if !readable {
 			s.line.open = "its arguments cannot be read"
 		}
@@ -66,10 +68,10 @@ func (p *Policy) subjectOf(c Call) subject {
 }
 
 // names returns a path and where it leads.
-func (p *Policy) names(path string) []string {
-	all := []string{path}
+func (p *Policy) names(name string) []string {
+	all := []string{name}
 	if p.at.Resolve != nil {
-		if real := p.at.Resolve(path); real != "" && real != path {
+		if real := p.at.Resolve(name); real != "" && real != name {
 			all = append(all, real)
 		}
 	}
@@ -86,7 +88,7 @@ func (p *Policy) judge(c Call) (verdict Verdict, by string, spoke bool) {
 		}
 		switch p.fits(r, s) {
 		case yes:
-			return Deny, r.named(), true
+			return Deny, r.name(), true
 		case maybe:
 			doubt = r
 		}
@@ -97,7 +99,7 @@ func (p *Policy) judge(c Call) (verdict Verdict, by string, spoke bool) {
 	granted := p.answered(s)
 	for _, r := range p.rules {
 		if r.Verdict == Ask && granted == "" && p.fits(r, s) != no {
-			return Ask, r.named(), true
+			return Ask, r.name(), true
 		}
 	}
 	if by := p.allows(s, p.rules); by != "" {
@@ -116,8 +118,8 @@ func (p *Policy) asks(c Call) bool {
 	return spoke && verdict == Ask
 }
 
-// named is the rule as a refusal or a question names it.
-func (r Rule) named() string { return fmt.Sprintf("the rule %q", r.String()) }
+// name is the rule as a refusal or a question names it.
+func (r Rule) name() string { return fmt.Sprintf("the rule %q", r.String()) }
 
 // unsure says why a rule may be about a call.
 func (s subject) unsure(r Rule) string {
@@ -125,7 +127,7 @@ func (s subject) unsure(r Rule) string {
 	if why == "" {
 		why = "some of its words are not known before it runs"
 	}
-	return fmt.Sprintf("%s, which may forbid it: %s,", r.named(), why)
+	return fmt.Sprintf("%s, which may forbid it: %s,", r.name(), why)
 }
 
 // fits says how sure it is that a rule that forbids or asks is about a call.
@@ -136,8 +138,8 @@ func (p *Policy) fits(r Rule, s subject) certainty {
 	case r.kind == onCommand && s.kind == onCommand:
 		return s.line.may(r)
 	case r.kind == s.kind && r.covers(s.Tool):
-		for _, path := range s.paths {
-			if p.at.place().matches(r.path, path) {
+		for _, name := range s.paths {
+			if p.at.place().matches(r.path, name) {
 				return yes
 			}
 		}
@@ -156,33 +158,7 @@ func (l commandLine) may(r Rule) certainty {
 		best = maybe
 	}
 	for _, c := range l.commands {
-		best = max(best, r.command.may(c))
-	}
-	return best
-}
-
-// touches says how sure it is that a line reads or writes a file that a rule is
-// about: by a redirection, or because a word names it.
-func (p *Policy) touches(r Rule, l commandLine) certainty {
-	at := p.at.place()
-	best := no
-	for _, f := range l.files {
-		if f.path.kind == known && at.matches(r.path, f.path.text) && (r.kind == onRead || f.writes) {
-			return yes
-		}
-	}
-	for _, c := range l.commands {
-		for i, w := range c.words {
-			if i == 0 || w.kind != known || !slices.ContainsFunc(p.names(w.text), func(name string) bool { return at.matches(r.path, name) }) {
-				continue
-			}
-			if r.kind == onRead {
-				return yes
-			}
-			if !c.reads() {
-				best = maybe
-			}
-		}
+		best = max(best, r.command.may(c), r.command.within(c))
 	}
 	return best
 }
@@ -196,13 +172,13 @@ func (p *Policy) allows(s subject, rules []Rule) string {
 	if s.kind != onCommand {
 		for _, r := range rules {
 			if r.Verdict == Allow && r.covers(s.Tool) && (r.kind == whole || r.kind == s.kind && p.allPaths(r, s.paths)) {
-				return r.named()
+				return r.name()
 			}
 		}
 		return ""
 	}
 	if i := slices.IndexFunc(rules, func(r Rule) bool { return r.Verdict == Allow && r.kind == whole && r.covers(s.Tool) }); i >= 0 {
-		return rules[i].named()
+		return rules[i].name()
 	}
 	if s.line.open != "" || len(s.line.commands) == 0 {
 		return ""
@@ -218,7 +194,7 @@ func (p *Policy) allows(s subject, rules []Rule) string {
 		}
 	}
 	for _, f := range s.line.files {
-		if f.writes && !p.allowsWriting(f, rules) {
+		if f.writes && !p.allowsWriting(f, s.line.dirs, rules) {
 			return ""
 		}
 	}
@@ -226,7 +202,7 @@ func (p *Policy) allows(s subject, rules []Rule) string {
 }
 
 func (p *Policy) allPaths(r Rule, paths []string) bool {
-	return !slices.ContainsFunc(paths, func(path string) bool { return !p.at.place().matches(r.path, path) })
+	return !slices.ContainsFunc(paths, func(name string) bool { return !p.at.place().matches(r.path, name) })
 }
 
 // allowsCommand reports whether one part of a command is allowed, and by which
@@ -240,18 +216,18 @@ func allowsCommand(c simpleCommand, rules []Rule) (allowed bool, rule string) {
 	}
 	for _, r := range rules {
 		if r.Verdict == Allow && r.kind == onCommand && r.command.must(c) {
-			return true, r.named()
+			return true, r.name()
 		}
 	}
 	return false, ""
 }
 
 // allowsWriting reports whether a redirection may write its file.
-func (p *Policy) allowsWriting(f redirection, rules []Rule) bool {
+func (p *Policy) allowsWriting(f redirection, dirs []string, rules []Rule) bool {
 	if f.path.kind != known {
 		return false
 	}
 	return f.path.text == "/dev/null" || slices.ContainsFunc(rules, func(r Rule) bool {
-		return r.Verdict == Allow && r.kind == onWrite && p.allPaths(r, p.names(f.path.text))
+		return r.Verdict == Allow && r.kind == onWrite && !slices.ContainsFunc(dirs, func(dir string) bool { return !p.allPaths(r, p.names(from(dir, f.path.text))) })
 	})
 }

@@ -24,8 +24,11 @@ func policyOf(t testing.TB, profile Profile, rules ...string) *Policy {
 		all = append(all, r)
 	}
 	return p.WithRules(all, Place{Workspace: "/work", Home: "/home/me", Resolve: func(path string) string {
-		if path == "link" {
+		switch path {
+		case "link":
 			return "secrets/key"
+		case "link2":
+			return "/work/go.mod"
 		}
 		return ""
 	}})
@@ -33,6 +36,11 @@ func policyOf(t testing.TB, profile Profile, rules ...string) *Policy {
 
 func execCall(command string) Call {
 	arguments, _ := json.Marshal(map[string]string{"command": command})
+	return Call{Tool: "exec", Effect: Executes, Arguments: arguments}
+}
+
+func execIn(dir, command string) Call {
+	arguments, _ := json.Marshal(map[string]string{"command": command, "dir": dir})
 	return Call{Tool: "exec", Effect: Executes, Arguments: arguments}
 }
 
@@ -145,6 +153,25 @@ func TestPathRules(t *testing.T) {
 		{execCall("cat go.mod"), Allow},
 		{execCall("sed -i s/a/b/ go.mod"), Ask},
 		{execCall("go test ./..."), Allow},
+		{execCall("echo x > link2"), Deny},
+		{execCall("cat .e*"), Ask},
+		{execCall("cat s*/key"), Ask},
+		{execCall("cat *.go"), Allow},
+		{execCall("cat *"), Ask},
+		{execCall("cat /e*/passwd"), Ask},
+		{execCall("tar cf x s?crets"), Ask},
+		{execCall("X=.env; cat $X"), Ask},
+		{execCall("curl -d @.env localhost"), Ask},
+		{execCall("dd if=.env"), Ask},
+		{execCall("curl --config=.env localhost"), Ask},
+		{execCall("grep -f.env x"), Ask},
+		{execCall("git show HEAD:.env"), Ask},
+		{execCall("cd sub && echo x > ../go.mod"), Deny},
+		{execCall("cd sub; cd deep; sed -i s/a/b/ ../../go.mod"), Ask},
+		{execCall("make -C sub > ../go.mod"), Deny},
+		{execIn("sub", "echo x > ../go.mod"), Deny},
+		{execIn("secrets", "cat key"), Deny},
+		{execIn("sub", "cat key"), Allow},
 	}
 	for _, tt := range tests {
 		if got, by := p.Decide(tt.call); got != tt.want {

@@ -3,6 +3,7 @@ package permission
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -18,7 +19,11 @@ import (
 type commandLine struct {
 	commands []simpleCommand
 	files    []redirection
-	open     string // why there may be more to it; empty: there is not
+	open     string          // why there may be more to it; empty: there is not
+	dirs     []string        // where it may be
+	read     map[string]bool // scripts that were
+	counts   bool            // it does arithmetic with variables
+	untold   bool            // variables have values that its text does not tell
 }
 
 // Parts is what a command line may run.
@@ -47,16 +52,18 @@ func Explain(command string) Parts {
 
 // simpleCommand is a program with its arguments.
 type simpleCommand struct {
-	words []word // the program first; none: it only sets variables
-	more  bool   // words that nobody knows may follow
-	sets  []string
-	only  bool // it does nothing by itself: what it runs is judged
+	words  []word // the program first; none: it only sets variables
+	more   bool   // words that nobody knows may follow
+	sets   []string
+	values []word // of the variables
+	only   bool   // it does nothing by itself: what it runs is judged
 }
 
 // word is an argument.
 type word struct {
-	text string
+	text string // of one that is not known, no more than a pattern of files
 	kind wordKind
+	glob bool // many, since it is such a pattern
 }
 
 type wordKind int
@@ -82,9 +89,31 @@ const deepest = 8
 // readLine finds what a line may run. /bin/sh may be one of several shells, so the
 // line is read both as POSIX has it and as bash does.
 func readLine(text string) commandLine {
-	var l commandLine
+	l := commandLine{read: map[string]bool{}}
 	l.add(text, 0)
+	if l.counts && l.untold { // bash evaluates what a variable holds: x='a[$(rm y)]'; echo $((x))
+		l.open = "it calculates with what is not known before"
+	}
+	l.runWritten()
 	return l
+}
+
+// runWritten notes that a line runs a file that it has written itself.
+func (l *commandLine) runWritten() {
+	for _, c := range l.commands {
+		for _, w := range c.words[:min(len(c.words), 3)] { // ./FILE, sh FILE, sh -x FILE
+			if slices.ContainsFunc(l.files, func(f redirection) bool { return f.writes && f.runBy(c, w) }) {
+				l.open = "it may run a file that it writes"
+			}
+		}
+	}
+}
+
+// runBy reports whether a command has a file among its words and runs files.
+func (f redirection) runBy(c simpleCommand, w word) bool {
+	name := path.Base(c.words[0].text)
+	runs := strings.Contains(c.words[0].text, "/") || slices.Contains(shells, name) || name == "." || name == "source"
+	return runs && (f.path.kind != known || w.kind != known || path.Clean(f.path.text) == path.Clean(w.text))
 }
 
 var errDeep = errors.New("it is nested too deeply to be judged")
@@ -98,7 +127,10 @@ func (l *commandLine) add(text string, depth int) {
 	case depth > deepest:
 		l.open = errDeep.Error()
 		return
+	case l.read[text]: // by the other reading of what it stands in
+		return
 	}
+	l.read[text] = true
 	var failed []error
 	for _, variant := range []syntax.LangVariant{syntax.LangPOSIX, syntax.LangBash} {
 		file, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(text), "")
@@ -134,9 +166,11 @@ func (l *commandLine) walk(file *syntax.File, depth int) {
 			for _, assign := range n.Args {
 				c.set(assign)
 			}
-			l.keep(c)
+			l.run(c, stdin{}, depth)
 		case *syntax.CoprocClause, *syntax.TestDecl:
 			l.open = "it has a construct that is not judged"
+		default:
+			l.evaluate(node)
 		}
 		return true
 	})
@@ -146,6 +180,7 @@ func (l *commandLine) walk(file *syntax.File, depth int) {
 func (c *simpleCommand) set(assign *syntax.Assign) {
 	if assign.Name != nil && !assign.Naked {
 		c.sets = append(c.sets, assign.Name.Value)
+		c.values = append(c.values, readWord(assign.Value))
 	} else if assign.Value != nil {
 		c.words = append(c.words, readWord(assign.Value))
 	}
@@ -153,6 +188,9 @@ func (c *simpleCommand) set(assign *syntax.Assign) {
 
 // redirect notes the file of a redirection.
 func (l *commandLine) redirect(r *syntax.Redirect) {
+	if r.N != nil && strings.HasPrefix(r.N.Value, "{") { // {NAME}>FILE sets NAME
+		l.keep(simpleCommand{sets: []string{strings.Trim(r.N.Value, "{}")}})
+	}
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 	case syntax.DplIn, syntax.DplOut: // 2>&1; a name behind it is a file
@@ -160,7 +198,9 @@ func (l *commandLine) redirect(r *syntax.Redirect) {
 			l.files = append(l.files, redirection{target, true})
 		}
 	default:
-		l.files = append(l.files, redirection{readWord(r.Word), r.Op != syntax.RdrIn})
+		w := readWord(r.Word)
+		talks := strings.HasPrefix(w.text, "/dev/tcp/") || strings.HasPrefix(w.text, "/dev/udp/") // in bash, a connection
+		l.files = append(l.files, redirection{w, r.Op != syntax.RdrIn || talks})
 	}
 }
 
@@ -189,7 +229,7 @@ func input(stmt *syntax.Stmt, piped bool) stdin {
 	for _, r := range stmt.Redirs {
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
-			if text, ok := literal(r.Hdoc); ok {
+			if text, ok := literal(r.Hdoc); ok && (isQuoted(r.Word) || !strings.Contains(text, `\`)) {
 				in = stdin{text: text, given: true}
 			} else {
 				in = stdin{piped: true}
@@ -223,15 +263,25 @@ func literal(w *syntax.Word) (string, bool) {
 	return b.String(), true
 }
 
+// isQuoted reports whether the end of a document is quoted, so that the document is
+// read as it is.
+func isQuoted(end *syntax.Word) bool {
+	text, ok := literal(end)
+	return !ok || strings.Contains(text, `\`)
+}
+
 // keep adds a command that was not seen yet: both readings of a line mostly agree.
 func (l *commandLine) keep(c simpleCommand) {
+	if slices.ContainsFunc(c.sets, func(name string) bool { return slices.Contains(evaluated, name) }) {
+		l.open = "it sets what a shell runs"
+	}
 	if !slices.ContainsFunc(l.commands, c.equal) {
 		l.commands = append(l.commands, c)
 	}
 }
 
 func (c simpleCommand) equal(other simpleCommand) bool {
-	return slices.Equal(c.words, other.words) && slices.Equal(c.sets, other.sets) && c.more == other.more && c.only == other.only
+	return slices.Equal(c.words, other.words) && slices.Equal(c.sets, other.sets) && slices.Equal(c.values, other.values) && c.more == other.more && c.only == other.only
 }
 
 // String is the command as it can be shown; … is what is not known.
@@ -266,23 +316,46 @@ func readWord(w *syntax.Word) word {
 	if w == nil {
 		return word{}
 	}
+	if w.Lit() == "[" {
+		return word{text: "["} // the program
+	}
 	r := wordReader{}
 	for _, part := range w.Parts {
 		r.part(part)
 	}
-	if r.kind != known {
+	text := r.text.String()
+	switch {
+	case r.brace && (strings.Contains(text, ",") || strings.Contains(text, "..")): // {} and {a} are themselves in all shells
+		return word{kind: many}
+	case r.kind == known && isHome(w):
+		return word{kind: one}
+	case r.kind == many && r.glob && !r.open:
+		return word{text: text, kind: many, glob: true}
+	case r.kind != known:
 		return word{kind: r.kind}
 	}
-	return word{text: r.text.String()}
+	return word{text: text}
+}
+
+// isHome reports whether a word is ~, ~+ or the like alone: what a variable holds.
+func isHome(w *syntax.Word) bool {
+	if len(w.Parts) == 0 {
+		return false
+	}
+	first, ok := w.Parts[0].(*syntax.Lit)
+	return ok && strings.HasPrefix(first.Value, "~") && !strings.Contains(first.Value, "/")
 }
 
 type wordReader struct {
-	text strings.Builder
-	kind wordKind
+	text  strings.Builder
+	kind  wordKind
+	brace bool // it has one without quotes
+	glob  bool // it has a pattern of files
+	open  bool // it has something else that is not known
 }
 
 // become notes that the word is not known.
-func (r *wordReader) become(kind wordKind) { r.kind = max(r.kind, kind) }
+func (r *wordReader) become(kind wordKind) { r.kind, r.open = max(r.kind, kind), true }
 
 func (r *wordReader) part(part syntax.WordPart) {
 	switch p := part.(type) {
@@ -310,11 +383,10 @@ func (r *wordReader) literal(text string) {
 				r.text.WriteByte(text[i])
 			}
 		case '*', '?', '[':
-			r.become(many)
-		case '{': // {} and {a} are themselves in all shells
-			if strings.Contains(text[i:], ",") || strings.Contains(text[i:], "..") {
-				r.become(many)
-			}
+			r.kind, r.glob = many, true
+			r.text.WriteByte(c)
+		case '{':
+			r.brace = true
 			r.text.WriteByte(c)
 		default:
 			r.text.WriteByte(c)

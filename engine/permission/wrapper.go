@@ -21,10 +21,11 @@ var wrappers = map[string]wrapper{
 	"builtin":  {only: true},
 	"busybox":  {only: true},
 	"chroot":   {long: []string{"--userspec", "--groups"}, operands: 1},
+	"choom":    {options: "np", long: []string{"--adjust", "--pid"}},
 	"chrt":     {options: "TPD", operands: 1},
 	"command":  {only: true},
 	"doas":     {options: "Cu"},
-	"env":      {options: "uC", long: []string{"--unset", "--chdir"}, only: true, sets: true},
+	"env":      {options: "auCS", long: []string{"--argv0", "--unset", "--chdir"}, only: true, sets: true},
 	"exec":     {options: "a", only: true},
 	"ionice":   {options: "cnpPu", only: true},
 	"ltrace":   {options: "aADeFlnopsuxX"},
@@ -33,7 +34,9 @@ var wrappers = map[string]wrapper{
 	"nsenter":  {options: "tSG"},
 	"pkexec":   {long: []string{"--user"}},
 	"runuser":  {options: "ugGsw"},
-	"setpriv":  {},
+	"prlimit":  {options: "o", long: []string{"--output"}},
+	"setarch":  {operands: 1},
+	"setpriv":  {long: []string{"--ambient-caps", "--inh-caps", "--bounding-set", "--ruid", "--euid", "--rgid", "--egid", "--reuid", "--regid", "--groups", "--securebits", "--pdeathsig", "--selinux-label", "--apparmor-profile"}},
 	"setsid":   {only: true},
 	"stdbuf":   {options: "ioe", long: []string{"--input", "--output", "--error"}, only: true},
 	"strace":   {options: "abeEIkoOpPsSuUX"},
@@ -47,7 +50,20 @@ var wrappers = map[string]wrapper{
 	"xvfb-run": {options: "efnpsw"},
 }
 
-var shells = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash", "fish"}
+// flags are long options of wrappers that take no argument. What is in neither list
+// may be short for one that does.
+var flags = words(`--all-tasks --append --background --ctty --debug --foreground --fork --ignore-environment --ignore-failure --login --no-run-if-empty
+	--non-interactive --null --portability --preserve-env --preserve-status --quiet --set-home --stdin --verbose --wait`)
+
+// shells run scripts. The scripts of those in foreign are not of the syntax that is read here.
+var (
+	shells  = append(words("sh bash dash ash ksh mksh lksh oksh pdksh posh yash rbash"), foreign...)
+	foreign = words("zsh fish csh tcsh nu pwsh elvish xonsh")
+)
+
+// evaluators are commands of shells that may carry out a substitution in an argument,
+// as a variable's index, however it is quoted.
+var evaluators = words("test [ printf unset let read declare typeset local export readonly mapfile readarray wait getopts")
 
 // run adds a command, and what it runs.
 func (l *commandLine) run(c simpleCommand, in stdin, depth int) {
@@ -65,22 +81,39 @@ func (l *commandLine) run(c simpleCommand, in stdin, depth int) {
 		return
 	}
 	name := path.Base(c.words[0].text)
+	if slices.Contains(evaluators, name) {
+		looks := name == "test" || name == "[" || name == "printf"
+		l.untold = l.untold || !looks || !c.reads()
+		l.counts = l.counts || looks && c.mayEvaluate()
+		if slices.ContainsFunc(slices.Concat(c.words[1:], c.values), hidesCommand) {
+			l.open = name + " may evaluate a text"
+		}
+	}
 	switch {
 	case slices.Contains(shells, name):
 		c.only = l.runShell(c.words[1:], in, depth)
+		if slices.Contains(foreign, name) {
+			l.open = name + " runs what is not judged"
+		}
 	case name == "eval":
-		c.only = l.runText(c.words[1:], depth)
+		c.only = l.runText(afterDashes(c.words[1:]), depth)
 	case name == "trap" && len(c.words) > 1:
-		l.runText(c.words[1:2], depth)
+		if action := afterDashes(c.words[1:]); len(action) > 0 {
+			l.runText(action[:1], depth)
+		}
+	case name == "set":
+		l.untold = true // $1 and so on
+	case name == "hash" && len(c.words) > 1:
+		l.open = "hash may give a program another name"
 	case name == "watch":
 		l.runText(operands(c.words[1:], "nq"), depth)
 	case name == "ssh":
 		if words := operands(c.words[1:], "BbcDEeFIiJLlmOopPQRSWw"); len(words) > 1 { // the first is the host
 			l.runText(words[1:], depth)
 		}
-	case name == "su" || name == "script" || name == "flock":
+	case name == "su" || name == "script" || name == "flock" || name == "sg" || name == "capsh":
 		l.runOption(c.words[1:], "c", depth)
-	case name == "alias" || name == "parallel" || name == "at" || name == "batch" || name == "crontab":
+	case name == "alias" || name == "parallel" || name == "at" || name == "batch" || name == "crontab" || name == "run-parts":
 		l.open = name + " runs what is not known"
 	case (name == "." || name == "source") && len(c.words) > 1 && !plainFile(c.words[1]):
 		l.open = name + " runs what is not known"
@@ -90,10 +123,18 @@ func (l *commandLine) run(c simpleCommand, in stdin, depth int) {
 		l.runFound(c.words[1:], depth)
 	default:
 		if w, ok := wrappers[name]; ok {
-			c.only = l.runWrapped(w, c, depth) && w.only
+			c.only = l.runWrapped(w, c, depth) && w.only && !(name == "time" && c.writes())
 		}
 	}
 	l.keep(c)
+}
+
+// afterDashes leaves out the end of a command's options.
+func afterDashes(words []word) []word {
+	if len(words) > 0 && words[0].kind == known && words[0].text == "--" {
+		return words[1:]
+	}
+	return words
 }
 
 // plainFile reports whether a word names a file that was there before.
@@ -104,30 +145,37 @@ func plainFile(w word) bool {
 // runShell adds what a shell is given: a text, its input, or the name of a script,
 // which is nothing that a line tells.
 func (l *commandLine) runShell(words []word, in stdin, depth int) bool {
-	for i := 0; i < len(words); i++ {
-		w := words[i]
+	text, input := false, false
+	i := 0
+	for ; i < len(words) && words[i].kind == known; i++ {
+		w := words[i].text
 		switch {
-		case w.kind != known:
-			l.open = "a shell runs what is not known"
-			return false
-		case w.text == "-o" || w.text == "+o" || w.text == "-O" || w.text == "+O" || w.text == "--rcfile" || w.text == "--init-file":
+		case w == "--rcfile" || w == "--init-file":
 			i++
-		case strings.HasPrefix(w.text, "--"):
-		case isOption(w.text) && strings.Contains(w.text, "c"):
-			for i+1 < len(words) && isOption(words[i+1].text) { // bash -c -e TEXT
-				i++
-			}
-			return l.runText(words[i+1:min(i+2, len(words))], depth)
-		case isOption(w.text) && strings.Contains(w.text, "s"):
-			return l.runInput(in, depth)
-		case isOption(w.text) || w.text == "-":
-		case !plainFile(w):
-			return l.runInput(in, depth)
-		default:
-			return false
+			continue
+		case w != "--" && strings.HasPrefix(w, "--"):
+			continue
+		case isOption(w):
+			text = text || strings.Contains(w, "c")
+			input = input || strings.Contains(w, "s")
+			i += strings.Count(w, "o") + strings.Count(w, "O") // each has the next word as its argument
+			continue
+		case w == "--" || w == "-":
+			i++
 		}
+		break
 	}
-	return l.runInput(in, depth)
+	rest := words[min(i, len(words)):]
+	switch {
+	case text:
+		return l.runText(rest[:min(1, len(rest))], depth)
+	case len(rest) > 0 && rest[0].kind != known:
+		l.open = "a shell runs what is not known"
+		return false
+	case input || len(rest) == 0 || !plainFile(rest[0]):
+		return l.runInput(in, depth)
+	}
+	return false
 }
 
 func isOption(text string) bool {
@@ -205,12 +253,15 @@ func (l *commandLine) runWrapped(w wrapper, c simpleCommand, depth int) bool {
 		case text == "--": // the end of its options
 		case c.words[0].text == "command" && (text == "-v" || text == "-V"):
 			return false // it only looks for a program
-		case strings.HasPrefix(text, "-S") || strings.HasPrefix(text, "--split-string"):
+		case w.sets && text == "-": // env -
+		case w.sets && (optionOf(text, w.options) == 'S' || strings.HasPrefix(text, "--s")):
 			l.open = "env makes words of a text"
 			return false
 		case strings.HasPrefix(text, "--"):
 			if slices.Contains(w.long, text) {
 				i++
+			} else if !strings.Contains(text, "=") && !slices.Contains(flags, text) {
+				l.open = "it has the option " + text + ", which is not known"
 			}
 		case isOption(text):
 			if takesArgument(text, w.options) {
@@ -219,6 +270,7 @@ func (l *commandLine) runWrapped(w wrapper, c simpleCommand, depth int) bool {
 		case w.sets && strings.Contains(text, "="):
 			name, _, _ := strings.Cut(text, "=")
 			inner.sets = append(inner.sets, name)
+			inner.values = append(inner.values, word{text: text[len(name)+1:]})
 		case left > 0:
 			left--
 		default:
@@ -237,15 +289,25 @@ func (l *commandLine) runWrapped(w wrapper, c simpleCommand, depth int) bool {
 	return false
 }
 
+// writes reports whether time writes a file.
+func (c simpleCommand) writes() bool {
+	return slices.ContainsFunc(c.words[1:], func(w word) bool { return hasOption(w.text, "-o") || hasOption(w.text, "--output") })
+}
+
 // takesArgument reports whether an option's argument is the next word: its last
 // letter wants one, and nothing stands behind it.
 func takesArgument(text, options string) bool {
-	for i := 1; i < len(text); i++ {
-		if strings.IndexByte(options, text[i]) >= 0 {
-			return i == len(text)-1
-		}
+	letter := optionOf(text, options)
+	return letter != 0 && strings.IndexByte(text, letter) == len(text)-1
+}
+
+// optionOf returns the first letter of an option's word that takes an argument; 0: none
+// does.
+func optionOf(text, options string) byte {
+	if i := strings.IndexAny(text, options); isOption(text) && i > 0 {
+		return text[i]
 	}
-	return false
+	return 0
 }
 
 // runArguments adds the command of xargs, behind which words follow.
@@ -257,21 +319,31 @@ func (l *commandLine) runArguments(words []word, depth int) bool {
 		case words[i].kind != known:
 			l.open = "it runs a program that is not known before"
 			return false
-		case text == "-I" || text == "--replace" || text == "-i":
+		case strings.HasPrefix(text, "--r"): // --replace, or short for it
 			placeholder = "{}"
-			if text == "-I" && i+1 < len(words) {
-				i++
-				placeholder = words[i].text
+			if _, value, ok := strings.Cut(text, "="); ok {
+				placeholder = value
 			}
-		case strings.HasPrefix(text, "-I"), strings.HasPrefix(text, "--replace="), strings.HasPrefix(text, "-i"):
-			placeholder = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(text, "--replace="), "-I"), "-i")
 		case strings.HasPrefix(text, "--"):
-			if slices.Contains([]string{"--arg-file", "--delimiter", "--max-args", "--max-chars", "--max-lines", "--max-procs"}, text) {
+			if slices.Contains([]string{"--arg-file", "--delimiter", "--max-args", "--max-chars", "--max-procs", "--process-slot-var"}, text) {
 				i++
+			} else if !strings.Contains(text, "=") && !slices.Contains(flags, text) {
+				l.open = "it has the option " + text + ", which is not known"
 			}
 		case isOption(text):
-			if takesArgument(text, "adEeLlnPs") && text != "-e" && text != "-l" {
-				i++
+			switch letter := optionOf(text, "adEeiILlnPs"); letter {
+			case 'I', 'i':
+				if placeholder = text[strings.IndexByte(text, letter)+1:]; placeholder == "" && letter == 'i' {
+					placeholder = "{}"
+				} else if placeholder == "" && i+1 < len(words) {
+					i++
+					placeholder = words[i].text
+				}
+			case 'e', 'l': // what they take stands behind them
+			default:
+				if takesArgument(text, "adELnPs") {
+					i++
+				}
 			}
 		default:
 			inner := simpleCommand{words: fill(words[i:], placeholder), more: true}
@@ -306,7 +378,7 @@ func (l *commandLine) runFound(words []word, depth int) {
 			continue
 		}
 		end := i + 1
-		for end < len(words) && words[end].text != ";" && words[end].text != "+" {
+		for end < len(words) && words[end].text != ";" && (words[end].text != "+" || words[end-1].text != "{}") {
 			end++
 		}
 		if end > i+1 {
