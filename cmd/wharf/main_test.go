@@ -8,12 +8,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/wharf-agent/wharf/cmd/wharf/internal/cli"
+	"github.com/wharf-agent/wharf/engine/sandbox"
 	"github.com/wharf-agent/wharf/host"
 	"github.com/wharf-agent/wharf/host/build"
 	"github.com/wharf-agent/wharf/host/hosttest"
 )
 
 func TestMain(m *testing.M) {
+	sandbox.Init() // or what keeps a command in bounds runs the tests anew, and they run commands
 	host.Init()
 	testscript.Main(tests{m}, map[string]func(){"wharf": func() {
 		if path := os.Getenv("WHARF_TEST_COMPILER"); path != "" {
