@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -98,33 +100,66 @@ func (a *asker) question(q permission.Question) string {
 	return b.String()
 }
 
-// maxShown is how many lines of a change are shown.
-const maxShown = 40
+// What is shown of a text: lines, and characters of each.
+const (
+	maxShown = 40
+	maxWidth = 400
+)
 
 // target is what a call is about: its command, its change to a file, or what it was
-// given.
+// given. Other tools than Wharf's own may name anything path or command, so all of that
+// is shown.
 func (a *asker) target(q permission.Question) string {
 	var arguments struct {
-		Command string  `json:"command"`
-		Path    string  `json:"path"`
-		Content *string `json:"content"`
-		Old     *string `json:"old_text"`
-		New     *string `json:"new_text"`
+		Command string `json:"command"`
+		Dir     string `json:"dir"`
+		Path    string `json:"path"`
+		Content string `json:"content"`
+		Old     string `json:"old_text"`
+		New     string `json:"new_text"`
 	}
 	if json.Unmarshal(q.Arguments, &arguments) != nil {
-		return string(q.Arguments) + "\n"
+		return shown(string(q.Arguments))
 	}
-	switch {
-	case arguments.Command != "":
-		return strings.TrimRight(arguments.Command, "\n") + "\n"
-	case arguments.Path != "" && arguments.Content != nil:
-		return a.change(arguments.Path, a.content(arguments.Path), *arguments.Content)
-	case arguments.Path != "" && arguments.Old != nil && arguments.New != nil:
-		return a.change(arguments.Path, *arguments.Old, *arguments.New)
-	case arguments.Path != "":
-		return arguments.Path + "\n"
+	switch q.Tool {
+	case "exec":
+		text := shown(arguments.Command)
+		if arguments.Dir != "" {
+			text += "in the folder " + shown(arguments.Dir)
+		}
+		return text
+	case "write_file":
+		return a.change(arguments.Path, a.content(arguments.Path), arguments.Content)
+	case "edit_file":
+		return a.change(arguments.Path, arguments.Old, arguments.New)
+	case "read_file", "list_dir":
+		return shown(arguments.Path)
 	}
-	return oneLine(string(q.Arguments), 400) + "\n"
+	return shown(string(q.Arguments))
+}
+
+// manyBlanks could move what stands behind them out of sight.
+var manyBlanks = regexp.MustCompile(`[\s\p{Z}]{40,}`)
+
+// shown returns a text so that its beginning and its end can be seen, and what is left
+// out is said.
+func shown(text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if left := len(lines) - maxShown; left > 0 {
+		note := fmt.Sprintf("… %s left out here …", count(left, "line"))
+		lines = slices.Concat(lines[:maxShown/2], []string{note}, lines[len(lines)-maxShown/2:])
+	}
+	for i, line := range lines {
+		line = manyBlanks.ReplaceAllStringFunc(line, func(blanks string) string {
+			return fmt.Sprintf(" … %s … ", count(len([]rune(blanks)), "blank"))
+		})
+		if runes := []rune(line); len(runes) > maxWidth {
+			left := len(runes) - maxWidth
+			line = fmt.Sprintf("%s … %s left out here … %s", string(runes[:maxWidth/2]), count(left, "character"), string(runes[len(runes)-maxWidth/2:]))
+		}
+		lines[i] = line
+	}
+	return strings.Join(lines, "\n") + "\n"
 }
 
 // content is what a file holds now, as far as it can be shown.
@@ -147,9 +182,5 @@ func (a *asker) change(path, before, after string) string {
 	if len(lines) > 3 {
 		lines = lines[3:] // its head
 	}
-	text := path + "\n" + strings.Join(lines[:min(len(lines), maxShown)], "")
-	if left := len(lines) - maxShown; left > 0 {
-		text += fmt.Sprintf("… %s more\n", count(left, "line"))
-	}
-	return text
+	return shown(path) + shown(strings.Join(lines, ""))
 }

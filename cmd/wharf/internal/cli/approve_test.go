@@ -71,6 +71,20 @@ func TestQuestion(t *testing.T) {
 		{"a new text", questionOf("write_file", `{"path":"a.txt","content":"one\n2\nthree\n"}`), "? write_file, since the rule \"ask it\"\n    a.txt\n    @@ -1,3 +1,3 @@\n     one\n    -two\n    +2\n     three\n" + choice},
 		{"a change", questionOf("edit_file", `{"path":"a.txt","old_text":"two","new_text":"2"}`), "? edit_file, since the rule \"ask it\"\n    a.txt\n    @@ -1,1 +1,1 @@\n    -two\n    \\ No newline at end of file\n    +2\n    \\ No newline at end of file\n" + choice},
 		{"a path", questionOf("read_file", `{"path":".env"}`), "? read_file, since the rule \"ask it\"\n    .env\n" + choice},
+		{"a command elsewhere", questionOf("exec", `{"command":"make","dir":"sub"}`), "? exec, since the rule \"ask it\"\n    make\n    in the folder sub\n" + choice},
+		{
+			"what blanks would move out of sight", questionOf("exec", `{"command":"rm x;`+strings.Repeat(" ", 90)+`ls"}`),
+			"? exec, since the rule \"ask it\"\n    rm x; … 90 blanks … ls\n" + choice,
+		},
+		{
+			"what lines would move out of sight", questionOf("exec", `{"command":"rm x`+strings.Repeat(`\n`, 100)+`ls"}`),
+			"? exec, since the rule \"ask it\"\n    rm x\n" + strings.Repeat("    \n", 19) + "    … 61 lines left out here …\n" + strings.Repeat("    \n", 19) + "    ls\n" + choice,
+		},
+		{
+			"a long line", questionOf("exec", `{"command":"`+strings.Repeat("a", 200)+strings.Repeat("b", 9)+strings.Repeat("c", 200)+`"}`),
+			"? exec, since the rule \"ask it\"\n    " + strings.Repeat("a", 200) + " … 9 characters left out here … " + strings.Repeat("c", 200) + "\n" + choice,
+		},
+		{"a tool that names its argument command", questionOf("deploy", `{"command":"ls","really":"rm x"}`), "? deploy, since the rule \"ask it\"\n    {\"command\":\"ls\",\"really\":\"rm x\"}\n" + choice},
 		{"anything else", questionOf("mail", `{"to":"me"}`), "? mail, since the rule \"ask it\"\n    {\"to\":\"me\"}\n" + choice},
 	}
 	for _, tt := range tests {
