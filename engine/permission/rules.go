@@ -30,6 +30,12 @@ func (p *Policy) Hides(tool string) bool {
 	return slices.ContainsFunc(p.rules, func(r Rule) bool { return r.Verdict == Deny && r.kind == whole && r.covers(tool) })
 }
 
+// Conceals reports whether a file may not be read, so that a search of the folder that it
+// lies in must not find it.
+func (p *Policy) Conceals(name string) bool {
+	return slices.ContainsFunc(p.rules, func(r Rule) bool { return r.Verdict == Deny && r.kind == onRead && p.at.place().matches(r.path, name) })
+}
+
 // subject is what rules look at of a call.
 type subject struct {
 	Call

@@ -229,6 +229,16 @@ func TestHides(t *testing.T) {
 	}
 }
 
+// What may not be read is not found by a search that begins above it either.
+func TestConceals(t *testing.T) {
+	p := policyOf(t, WorkspaceWrite, "deny Read(.env)", "deny Read(/secrets/)", "deny Edit(go.mod)", "ask Read(a)")
+	for name, want := range map[string]bool{"x/.env": true, "secrets": true, "secrets/a/b": true, "sub/secrets/a": false, "go.mod": false, "a": false} {
+		if got := p.Conceals(name); got != want {
+			t.Errorf("Conceals(%q) = %t; want %t", name, got, want)
+		}
+	}
+}
+
 func TestParseRuleRefuses(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"", `rule "": write it as Tool or Tool(pattern), such as exec(git push *)`},

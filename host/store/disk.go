@@ -74,6 +74,9 @@ func (s *Store) readLock() (lock, error) {
 		}
 		text, err = host.ReadFile(s.LockFile()) // somebody may have installed the first one just now
 	}
+	if info, bad := os.Stat(s.LockFile()); bad == nil && err == nil && info.Mode().Perm()&0o022 != 0 {
+		err = errors.New("others may write to it: chmod go-w, once it says nothing of theirs")
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("it is gone, and the modules that it named are still in %s: put it back, or delete that folder", filepath.Join(s.dir, modulesName))
 	}

@@ -220,6 +220,13 @@ func TestFoldersOfOthers(t *testing.T) {
 	if err := s.Remove("one", false); err == nil || err.Error() != want {
 		t.Errorf("Remove: %v", err)
 	}
+	if err := errors.Join(os.Chmod(s.dir, 0o755), os.Chmod(s.LockFile(), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	want = fmt.Sprintf("read %s: others may write to it: chmod go-w, once it says nothing of theirs", s.LockFile())
+	if _, err := s.Read(); err == nil || err.Error() != want {
+		t.Errorf("Read with a lock that others may write: %v", err)
+	}
 }
 
 func TestGrants(t *testing.T) {

@@ -26,9 +26,13 @@ type Runner interface {
 }
 
 // Tools returns the native tools of one session, in a constant order. root
-// stays the caller's to close.
-func Tools(root *sandbox.Root, box Runner) []tool.Tool {
-	f := &files{root: root, seen: map[string]digest{}}
+// stays the caller's to close. What is hidden, by its path relative to the workspace, is
+// not found in a folder by grep and find_files; nil hides nothing.
+func Tools(root *sandbox.Root, box Runner, hidden func(path string) bool) []tool.Tool {
+	if hidden == nil {
+		hidden = func(string) bool { return false }
+	}
+	f := &files{root: root, hidden: hidden, seen: map[string]digest{}}
 	return []tool.Tool{
 		f.readFile(), f.writeFile(), f.editFile(), f.listDir(), f.findFiles(), f.grep(), newExec(box),
 	}

@@ -49,7 +49,8 @@ func newBench(t *testing.T, files map[string]string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tl := range Tools(root, box) {
+	hidden := func(name string) bool { return filepath.Base(name) == ".hidden" }
+	for _, tl := range Tools(root, box, hidden) {
 		if err := b.tools.Add(tl); err != nil {
 			t.Fatal(err)
 		}
@@ -207,6 +208,14 @@ func TestMarksAreNotWritten(t *testing.T) {
 	if got := b.call("edit_file", map[string]any{"path": ".env", "old_text": "MODE=a", "new_text": "MODE=b"}); got != "replaced 1 occurrence(s) in .env" {
 		t.Errorf("another line: %s", got)
 	}
+}
+
+// What may not be read is not found in a folder either.
+func TestHidden(t *testing.T) {
+	b := newBench(t, map[string]string{"a": "key\n", ".hidden": "key\n", "sub/.hidden": "key\n", "x/.hidden/b": "key\n"})
+	b.want("grep", args{"pattern": "key"}, "a:1: key\n")
+	b.want("grep", args{"pattern": "key", "path": "sub"}, "[no line matches]")
+	b.want("find_files", args{"pattern": "**/*"}, "a")
 }
 
 func TestLookingAround(t *testing.T) {

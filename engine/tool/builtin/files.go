@@ -32,7 +32,8 @@ type digest [sha256.Size]byte
 // files is what the file tools of a session share: the workspace, and what the
 // model last saw of each file in it.
 type files struct {
-	root *sandbox.Root
+	root   *sandbox.Root
+	hidden func(path string) bool // from a search
 
 	mu   sync.Mutex
 	seen map[string]digest // by resolved path

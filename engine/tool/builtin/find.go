@@ -142,7 +142,7 @@ func (w *walker) dir(dir string) error {
 			return fmt.Errorf("the folder holds more than %d files: look in a part of it", maxWalked)
 		}
 		rel := path.Join(dir, entry.Name())
-		if entry.Name() == ".git" || matcher.Match(strings.Split(rel, "/"), entry.IsDir()) {
+		if entry.Name() == ".git" || matcher.Match(strings.Split(rel, "/"), entry.IsDir()) || w.hidden(rel) {
 			continue
 		}
 		switch {

@@ -136,7 +136,7 @@ func (o runOptions) equip(ctx context.Context, plan plan, view *progress) (_ *eq
 	}
 	e.root = root
 	e.closes = append(e.closes, func() { root.Close() })
-	for _, t := range builtin.Tools(root, &noticing{Sandbox: box, view: view}) {
+	for _, t := range builtin.Tools(root, &noticing{Sandbox: box, view: view}, plan.policy.Conceals) {
 		if plan.policy.Hides(t.Spec().Name) {
 			continue // why tell the model of what is denied whatever it is called with
 		}
