@@ -80,7 +80,7 @@ var (
 		func(s string) string { return "x=" + quote(s) + "; eval \"$x\"" },
 		func(s string) string {
 			end := "E" + strconv.Itoa(len(s))
-			return "cat <<" + end + "\n${x:-$( " + s + "\n)}\n" + end
+			return "cat <<" + end + "\n${none:-$( " + s + "\n)}\n" + end
 		},
 		func(s string) string { return "while :; do " + s + "\nbreak; done" },
 		func(s string) string { return "set -- sh -c " + quote(s) + "; \"$@\"" },
