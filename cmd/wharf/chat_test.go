@@ -178,3 +178,17 @@ func TestRunAsks(t *testing.T) {
 		t.Errorf("exit status %d", code)
 	}
 }
+
+// What was typed before a question is no answer to it.
+func TestTypedAheadIsNoAnswer(t *testing.T) {
+	asks := strings.Replace(deploys, `"text":`, `"delay_ms":300,"text":`, 1)
+	s := sit(t, workIn(t, asks, `{"text":"Not deployed.","expect":{"last_contains":"denied by the user"}}`),
+		"run", "--script", "replies.jsonl", "--ask", "exec(make *)", "deploy it")
+	s.say("y\r")
+	s.expect(`say why not: `)
+	s.say("n\r")
+	s.expect(`Not deployed\.\r\n`)
+	if code := s.status(); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+}

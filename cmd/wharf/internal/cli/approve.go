@@ -53,6 +53,7 @@ func (a *asker) Approve(ctx context.Context, q permission.Question) (permission.
 			return permission.Answer{}, context.Cause(ctx)
 		}
 	}
+	a.keys.discard()
 	fmt.Fprint(a.out, "\r\x1b[K"+printable(a.question(q)))
 	line, err := a.keys.line(ctx)
 	if err != nil {

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // keyboard is what is typed at a terminal, for all who read it in turn: the chat's
@@ -15,6 +18,7 @@ type keyboard struct {
 	chunks chan []byte
 	fails  chan error
 	left   []byte
+	forget func() // has the terminal forget what was typed; nil: it is none
 }
 
 // newKeyboard reads from a terminal; nil if in is none.
@@ -22,7 +26,24 @@ func newKeyboard(in io.Reader) *keyboard {
 	if !isTerminal(in) {
 		return nil
 	}
-	return openKeyboard(in)
+	k := openKeyboard(in)
+	if terminal, ok := in.(*os.File); ok {
+		k.forget = func() { _ = unix.IoctlSetInt(int(terminal.Fd()), unix.TCFLSH, unix.TCIFLUSH) }
+	}
+	return k
+}
+
+// discard forgets what was typed and not read yet: it was no answer to what is asked
+// now.
+func (k *keyboard) discard() {
+	if k.forget != nil {
+		k.forget()
+	}
+	k.left = nil
+	select {
+	case <-k.chunks:
+	default:
+	}
 }
 
 func openKeyboard(in io.Reader) *keyboard {
