@@ -82,7 +82,7 @@ func (b bwrap) launch(c Command) (*launch, error) {
 		argv: append([]string{theKeeper.mark, "--args", strconv.Itoa(fdArgs), "--"}, c.Argv...),
 		env:  b.sandbox.environment(place{home: insideHome, tmp: "/tmp", cache: insideCache}),
 	}
-	if err := b.open(l, c.Dir); err != nil {
+	if err := b.open(l, c); err != nil {
 		l.close()
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (b bwrap) launch(c Command) (*launch, error) {
 }
 
 // open makes the descriptors of bubblewrap.
-func (b bwrap) open(l *launch, dir string) error {
+func (b bwrap) open(l *launch, c Command) error {
 	filter, err := filterFor(Bubblewrap, 0)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (b bwrap) open(l *launch, dir string) error {
 	}
 	l.status = status
 	data := map[int][]byte{
-		fdArgs: bytes.Join(b.args(dir), nil), fdFilter: filterBytes(filter), fdPasswd: []byte(insidePasswd),
+		fdArgs: bytes.Join(b.args(c.Dir, c.guard), nil), fdFilter: filterBytes(filter), fdPasswd: []byte(insidePasswd),
 		fdGroup: []byte(insideGroup), fdHosts: []byte(insideHosts), fdGit: []byte(gitConfig(os.Getenv)),
 	}
 	l.files = make([]*os.File, fdGit-fdArgs+1)
@@ -116,7 +116,7 @@ func (b bwrap) open(l *launch, dir string) error {
 
 // args returns bubblewrap's arguments, each ended by a zero byte. They count
 // from left to right: later mounts lie over earlier ones.
-func (b bwrap) args(dir string) (zeroEnded [][]byte) {
+func (b bwrap) args(dir string, g guard) (zeroEnded [][]byte) {
 	add := func(args ...string) {
 		for _, a := range args {
 			zeroEnded = append(zeroEnded, append([]byte(a), 0))
@@ -155,6 +155,9 @@ func (b bwrap) args(dir string) (zeroEnded [][]byte) {
 		bind = "--ro-bind"
 	}
 	add(bind, b.sandbox.cfg.Workspace, b.sandbox.cfg.Workspace)
+	for _, m := range g.sealing() {
+		add(m...)
+	}
 	add("--remount-ro", "/", "--chdir", dir)
 	add("--json-status-fd", strconv.Itoa(fdStatus), "--seccomp", strconv.Itoa(fdFilter))
 	return zeroEnded

@@ -351,7 +351,7 @@ func TestBwrapFileSystem(t *testing.T) {
 func TestNothingIsMountedInTheCache(t *testing.T) {
 	for ws, want := range map[string]bool{"/home/agent/project": true, insideCache + "/project": false} {
 		b := bwrap{sandbox: &Sandbox{cfg: Config{Workspace: ws, CacheDir: "/cache"}}}
-		args := string(bytes.Join(b.args(ws), nil))
+		args := string(bytes.Join(b.args(ws, guard{}), nil))
 		if got := strings.Contains(args, "--bind\x00/cache\x00"+insideCache+"\x00"); got != want {
 			t.Errorf("with the workspace %q the cache is mounted: %v; want %v", ws, got, want)
 		}

@@ -55,6 +55,10 @@ type Sandbox struct {
 	landlock   func() int // the kernel's version of Landlock; 0 means none
 	probeTime  time.Duration
 
+	look         sync.Once
+	repositories []string // below the workspace, as it was at the first command
+	unseen       bool     // there are too many folders to find all of them
+
 	mu        sync.Mutex
 	chosen    confiner
 	notice    string
@@ -71,6 +75,8 @@ type Command struct {
 	Stdout  io.Writer     // nil drops it; after an error of Write the rest is dropped
 	Stderr  io.Writer     // may be the same as Stdout: Run then writes one piece at a time
 	Timeout time.Duration // 0 means 2 minutes
+
+	guard guard
 }
 
 const defaultTimeout = 2 * time.Minute
@@ -82,6 +88,9 @@ type Result struct {
 	Cut      bool          // a writer did not take all output within seconds of the command's end; it may still be written to
 	Duration time.Duration // from start to end
 	Rung     Rung          // how it was confined
+	// Notes says what the sandbox did besides, a sentence each: what a command made
+	// under a protected name has been moved away.
+	Notes []string
 }
 
 // New checks cfg and returns a sandbox for its workspace. Nothing is started:
@@ -118,7 +127,11 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if c.guard, err = s.newGuard(); err != nil {
+		return Result{}, unavailable("Refused: " + err.Error() + ". The command was not run.")
+	}
 	res, err := run(ctx, by, c)
+	res.Notes = s.quarantine(c.guard)
 	if nothing, ok := errors.AsType[*notStarted](err); ok && !nothing.program {
 		return res, unavailable("Sandbox unavailable: " + nothing.reason + ". The command was not run.")
 	}

@@ -71,12 +71,12 @@ func (e execTool) Run(ctx context.Context, call tool.Call) (tool.Result, error) 
 		return tool.Result{}, err
 	case r.TimedOut:
 		return tool.Result{
-			Content: out.String() + errs.String() + fmt.Sprintf("[Ended after the %v time limit; sandbox: %s]", limit, r.Rung),
+			Content: out.String() + errs.String() + fmt.Sprintf("[Ended after the %v time limit; sandbox: %s]", limit, r.Rung) + notes(r),
 			IsError: true, Code: tool.TimedOut,
 		}, nil
 	}
 	result := tool.Result{
-		Content: out.String() + errs.String() + fmt.Sprintf("[exit status %d; sandbox: %s]", r.ExitCode, r.Rung),
+		Content: out.String() + errs.String() + fmt.Sprintf("[exit status %d; sandbox: %s]", r.ExitCode, r.Rung) + notes(r),
 		IsError: r.ExitCode != 0,
 	}
 	if call.Program {
@@ -166,4 +166,13 @@ func endsWhole(b []byte) bool {
 		}
 	}
 	return true // no character is that long: it is not text
+}
+
+// notes is what the sandbox did besides, for the model.
+func notes(r sandbox.Result) string {
+	var b strings.Builder
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "\n[sandbox: %s]", note)
+	}
+	return b.String()
 }

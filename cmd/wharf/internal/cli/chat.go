@@ -32,7 +32,8 @@ type chat struct {
 
 // prompter reads what is said next: a line, or several that were pasted.
 type prompter interface {
-	// prompt returns io.EOF at the end, and errInterrupted if the line was given up.
+	// prompt returns io.EOF at the end, errInterrupted if the line was given up, and
+	// errLongLine if it was cut.
 	prompt(ctx context.Context) (string, error)
 }
 
@@ -56,7 +57,6 @@ func chatCommand(ctx context.Context, io stdio, args []string) error {
 	}
 	c.view.streamed = true
 	if c.keys = newKeyboard(io.in); c.keys != nil {
-		c.interrupts = takeInterrupts(ctx)
 		c.input = &editor{keys: c.keys, in: io.in.(*os.File), out: io.err} // a keyboard is a terminal's
 	} else {
 		scanner := bufio.NewScanner(io.in)
@@ -68,10 +68,13 @@ func chatCommand(ctx context.Context, io stdio, args []string) error {
 		return err
 	}
 	c.plan.approver = newApprover(c.io, c.plan, c.keys, c.shown)
-	if err := c.begin(ctx); err != nil {
-		return err
+	err = c.begin(ctx)
+	if err == nil {
+		if c.keys != nil { // until here, Ctrl-C ends it
+			c.interrupts = takeInterrupts(ctx)
+		}
+		err = c.talk(ctx)
 	}
-	err = c.talk(ctx)
 	if failure := c.end(ctx); err == nil {
 		err = failure
 	}
@@ -87,13 +90,20 @@ func (c *chat) begin(ctx context.Context) (err error) {
 	return c.parts.engine.Start(ctx, c.plan.source())
 }
 
-// end leaves the session.
+// end leaves the session, if there is one.
 func (c *chat) end(ctx context.Context) error {
+	if c.parts == nil {
+		return nil
+	}
+	ctx, done := c.interruptible(ctx)
+	defer done()
 	err := c.parts.engine.End(context.WithoutCancel(ctx), "exit")
 	if c.parts.log.Turns() > 0 {
 		c.view.notice("to go on: wharf chat --resume %s%s", c.parts.log.ID(), c.repeat())
 	}
-	return errors.Join(err, c.parts.close())
+	err = errors.Join(err, c.parts.close())
+	c.parts = nil
+	return err
 }
 
 // talk takes one line after the other, until there are no more.
@@ -108,6 +118,9 @@ func (c *chat) talk(ctx context.Context) error {
 		case errors.Is(err, errInterrupted):
 			gaveUp = true
 			c.view.notice("Ctrl-C again, or Ctrl-D, leaves the chat")
+			continue
+		case errors.Is(err, errLongLine):
+			c.view.notice("%v", err)
 			continue
 		case err != nil:
 			return err
@@ -151,6 +164,9 @@ func (c *chat) turn(ctx context.Context, text string) {
 	ctx, done := c.interruptible(ctx)
 	defer done()
 	c.said = ""
+	for len(c.shown) > 0 {
+		<-c.shown // of a question that was given up
+	}
 	for event, err := range c.parts.engine.Run(ctx, engine.Input{Text: text}) {
 		if err != nil {
 			c.view.notice("%v", err)

@@ -34,6 +34,7 @@ const (
 	exitUsage   = 2
 	exitLimit   = 3
 	exitBlocked = 4
+	exitHUP     = 129
 	exitINT     = 130
 	exitTERM    = 143
 )
@@ -85,6 +86,9 @@ func Main() int {
 		return status.code
 	}
 	fmt.Fprintf(os.Stderr, "wharf: %v\n", printable(err.Error()))
+	if s, ok := errors.AsType[signalled](err); ok {
+		return signalStatus(s.Signal)
+	}
 	return exitFailed
 }
 
@@ -114,7 +118,8 @@ type signalled struct{ os.Signal }
 
 func (s signalled) Error() string { return "ended by the signal " + s.String() }
 
-// notifyContext returns a context that the first SIGINT or SIGTERM ends. A
+// notifyContext returns a context that the first SIGINT, SIGTERM or SIGHUP (the
+// terminal is gone) ends. A
 // second one ends the process at once; what it runs dies with it. SIGINT is
 // otherwise once a command has taken it by takeInterrupts.
 func notifyContext() (context.Context, func()) {
@@ -122,6 +127,9 @@ func notifyContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), interruptsKey{}, taken))
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	done := make(chan struct{})
 	go func() {
 		var interrupts chan<- os.Signal
@@ -130,7 +138,10 @@ func notifyContext() (context.Context, func()) {
 			case interrupts = <-taken:
 			case s := <-signals:
 				if s == syscall.SIGINT && interrupts != nil {
-					interrupts <- s
+					select {
+					case interrupts <- s:
+					default: // nobody minds so many
+					}
 					continue
 				}
 				if !first {
@@ -163,8 +174,11 @@ func takeInterrupts(ctx context.Context) <-chan os.Signal {
 }
 
 func signalStatus(s os.Signal) int {
-	if s == syscall.SIGTERM {
+	switch s {
+	case syscall.SIGTERM:
 		return exitTERM
+	case syscall.SIGHUP:
+		return exitHUP
 	}
 	return exitINT
 }

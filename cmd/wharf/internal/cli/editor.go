@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -49,6 +51,12 @@ func (e *editor) open(history term.History) {
 	}
 }
 
+// maxTyped is where the terminal stops to take what is typed into a line, silently.
+// What is pasted may be longer.
+const maxTyped = 4096
+
+var errLongLine = fmt.Errorf("a typed line has at most %d characters: paste it, or put it into a file and name that", maxTyped-1)
+
 // whole reads as many lines as belong together.
 func (e *editor) whole(ctx context.Context) (string, error) {
 	var text strings.Builder
@@ -66,6 +74,9 @@ func (e *editor) whole(ctx context.Context) (string, error) {
 		case err != nil && !pasted:
 			_, _ = io.WriteString(e.out, "\r\n")
 			return "", err
+		}
+		if utf8.RuneCountInString(line) == maxTyped {
+			return "", errLongLine
 		}
 		more, goesOn := strings.CutSuffix(line, `\`)
 		text.WriteString(more)

@@ -71,6 +71,9 @@ func sandboxRun(ctx context.Context, io stdio, args []string) error {
 	if notice := box.Notice(); notice != "" {
 		fmt.Fprintf(io.err, "wharf: %s\n", notice)
 	}
+	for _, note := range result.Notes {
+		fmt.Fprintf(io.err, "wharf: %s\n", printable(note))
+	}
 	switch {
 	case ctx.Err() != nil:
 		return exitError{status("cancelled", context.Cause(ctx)), context.Cause(ctx)}

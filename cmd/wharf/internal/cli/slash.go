@@ -101,5 +101,7 @@ func (c *chat) renew(ctx context.Context) (bool, error) {
 		return true, err
 	}
 	c.plan.policy = policy
+	ctx, done := c.interruptible(ctx)
+	defer done()
 	return false, c.begin(ctx)
 }

@@ -1,0 +1,206 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// guard is what a run must leave as it is in a workspace that it may write: the
+// protected paths ([Protected]) at its top and in each repository in it.
+type guard struct {
+	pinned []string // folders that must stay where they are, the outer ones first
+	sealed []string // what is read-only
+	absent []string // protected names that are not there
+}
+
+// The protected names within a repository's .git folder.
+var gitNames = []string{"hooks", "config", "config.worktree", "commondir", "modules", "info/attributes"}
+
+// newGuard looks at the workspace as it is now. A link where something is protected
+// is an error: nothing can be mounted over one.
+func (s *Sandbox) newGuard() (guard, error) {
+	var g guard
+	if s.cfg.None || s.cfg.Profile != WorkspaceWrite {
+		return g, nil
+	}
+	s.look.Do(s.findRepositories)
+	for _, top := range append([]string{s.cfg.Workspace}, s.repositories...) {
+		if err := g.add(top, top == s.cfg.Workspace); err != nil {
+			return g, err
+		}
+	}
+	return g, nil
+}
+
+// linked is the path of a link where something is protected.
+type linked string
+
+func (l linked) Error() string {
+	return fmt.Sprintf("%s is a symbolic link; what has that name must stay read-only, and a link cannot: put what it leads to in its place, or take it out", string(l))
+}
+
+// add adds what is protected in the workspace or a repository in it.
+func (g *guard) add(top string, outermost bool) error {
+	var protected []string
+	for _, pattern := range protectedAnywhere {
+		if !strings.HasPrefix(pattern, ".git/") && (outermost || pattern != ".wharf") {
+			protected = append(protected, pattern)
+		}
+	}
+	if outermost && LooksLikeHome(top) {
+		protected = append(protected, protectedInHome...)
+	}
+	if outermost { // so that no command can make it
+		if err := os.Mkdir(filepath.Join(top, ".wharf"), 0o755); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	for _, name := range protected {
+		if err := g.seal(filepath.Join(top, name)); err != nil {
+			return err
+		}
+	}
+	return g.addGit(filepath.Join(top, ".git"))
+}
+
+// seal has a path be read-only if it is there.
+func (g *guard) seal(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		g.absent = append(g.absent, path)
+	case info.Mode().Type() == fs.ModeSymlink:
+		return linked(path)
+	default:
+		g.sealed = append(g.sealed, path)
+	}
+	return nil
+}
+
+// pin has a folder stay where it is; there is whether it is a folder at all.
+func (g *guard) pin(dir string) (there bool, err error) {
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return false, nil
+	case info.Mode().Type() == fs.ModeSymlink:
+		return false, linked(dir)
+	case info.IsDir():
+		g.pinned = append(g.pinned, dir)
+	}
+	return info.IsDir(), nil
+}
+
+// addGit adds what git reads and runs later. A .git that is a file points to such a
+// folder.
+func (g *guard) addGit(git string) error {
+	there, err := g.pin(git)
+	if err != nil || !there {
+		if _, missing := os.Lstat(git); missing == nil && err == nil {
+			return g.seal(git)
+		}
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(git, "hooks"), 0o755); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if _, err := g.pin(filepath.Join(git, "info")); err != nil {
+		return err
+	}
+	for _, name := range gitNames {
+		if err := g.seal(filepath.Join(git, name)); err != nil {
+			return err
+		}
+	}
+	return g.addWorktrees(filepath.Join(git, "worktrees"))
+}
+
+// addWorktrees adds what says where the other working trees of a repository are.
+func (g *guard) addWorktrees(dir string) error {
+	if there, err := g.pin(dir); err != nil || !there {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // what cannot be read, is not written either
+	}
+	for _, entry := range entries {
+		tree := filepath.Join(dir, entry.Name())
+		if there, err := g.pin(tree); err != nil || !there {
+			return err
+		}
+		for _, name := range []string{"config.worktree", "commondir", "gitdir"} {
+			if err := g.seal(filepath.Join(tree, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxFolders bounds the search for repositories, which is made once.
+const maxFolders = 20_000
+
+// findRepositories finds the repositories below the workspace.
+func (s *Sandbox) findRepositories() {
+	folders := 0
+	_ = filepath.WalkDir(s.cfg.Workspace, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !entry.IsDir():
+			return nil
+		case entry.Name() == ".git":
+			return fs.SkipDir
+		}
+		if folders++; folders > maxFolders {
+			s.unseen = true
+			return fs.SkipAll
+		}
+		if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil && path != s.cfg.Workspace {
+			s.repositories = append(s.repositories, path)
+		}
+		return nil
+	})
+}
+
+// quarantine takes away what a run made under a protected name, before any trusted
+// code sees it, and says so.
+func (s *Sandbox) quarantine(g guard) (notes []string) {
+	for _, path := range g.absent {
+		if _, err := os.Lstat(path); err != nil {
+			continue
+		}
+		rel, err := filepath.Rel(s.cfg.Workspace, path)
+		if err != nil {
+			continue
+		}
+		to := filepath.Join(".wharf", "quarantine", time.Now().UTC().Format("20060102-150405.000")+"-"+strings.ReplaceAll(rel, "/", "-"))
+		err = os.MkdirAll(filepath.Join(s.cfg.Workspace, ".wharf", "quarantine"), 0o700)
+		if err == nil {
+			err = os.Rename(path, filepath.Join(s.cfg.Workspace, to))
+		}
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("the command made %s, which is protected, and it could not be moved away: %v: look at it before you use anything here", rel, err))
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("the command made %s, which is protected: it was moved to %s. Ask for approval instead of working around it", rel, to))
+	}
+	return notes
+}
+
+// sealing are the arguments of bubblewrap that hold the guard. A folder is mounted over
+// itself, since one that holds a mount point could be moved, and the mount point is
+// nowhere then.
+func (g guard) sealing() (args [][]string) {
+	for _, dir := range g.pinned {
+		args = append(args, []string{"--bind", dir, dir})
+	}
+	for _, path := range g.sealed {
+		args = append(args, []string{"--ro-bind", path, path})
+	}
+	return args
+}

@@ -1,0 +1,157 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// repository makes a workspace with a repository, another one in it, one that is a
+// pointer, and the start-up files of an editor and an agent.
+func repository(t *testing.T) string {
+	t.Helper()
+	ws := folder(t)
+	for path, content := range map[string]string{
+		".git/HEAD": "ref: refs/heads/main\n", ".git/config": "[core]\n\trepositoryformatversion = 0\n", ".git/hooks/pre-commit": canary, ".git/info/attributes": canary,
+		".git/modules/sub/config": canary, ".git/worktrees/w/gitdir": canary, ".git/objects/x": "x", ".git/refs/heads/x": "x",
+		"vendor/lib/.git/config": canary, "vendor/lib/.git/hooks/post-checkout": canary, "sub/.git": "gitdir: ../.git/modules/sub\n",
+		".vscode/tasks.json": canary, ".envrc": canary, "own.txt": "own\n",
+	} {
+		write(t, filepath.Join(ws, path), content)
+	}
+	return ws
+}
+
+// snapshot is what a tree holds: each file with its content, each folder, each link.
+func snapshot(t *testing.T, top string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(top, path)
+		switch {
+		case entry.IsDir():
+			all[rel+"/"] = ""
+		case entry.Type() == fs.ModeSymlink:
+			all[rel], _ = os.Readlink(path)
+		default:
+			content, err := os.ReadFile(path)
+			all[rel] = string(content)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// guarded is the part of a snapshot that no command may change.
+func guarded(all map[string]string) map[string]string {
+	kept := map[string]string{}
+	for path, content := range all {
+		if _, protected := Protected(strings.TrimSuffix(path, "/"), false); protected && !strings.HasPrefix(path, ".wharf") {
+			kept[path] = content
+		}
+	}
+	return kept
+}
+
+// What trusted code reads and runs later stays as it was, however a command goes
+// about it: what is there cannot be written or moved, and what is new is moved away.
+func TestRefusesProtected(t *testing.T) {
+	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
+	for _, line := range []string{
+		"echo x > .git/hooks/pre-commit", "echo x >> .git/config", "echo x > .git/hooks/new; chmod +x .git/hooks/new", "echo x > .git/modules/sub/config", "echo x > .git/info/attributes",
+		"rm .git/hooks/pre-commit", "rm -rf .git/hooks", "rm -rf .git; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit", "mv .git/hooks h; mkdir .git/hooks; echo x > .git/hooks/pre-commit",
+		"mv .git g && mkdir -p .git/hooks && echo x > .git/hooks/pre-commit", "mv .git/info i; mkdir .git/info; echo x > .git/info/attributes", "mv .git/worktrees w", "echo x > .git/worktrees/w/gitdir",
+		"mv .git/config c; echo x > .git/config", "ln -sf own.txt .git/config", "ln -f own.txt .git/config", "cp own.txt .git/config", "truncate -s 0 .git/config", "dd if=own.txt of=.git/config conv=notrunc",
+		"mv own.txt .git/config", "mkdir d; mv -T d .git/hooks", "mv --exchange .git/config own.txt", "echo x > sub/.git", "rm sub/.git; echo x > sub/.git", "mv sub/.git p",
+		"echo x > vendor/lib/.git/hooks/post-checkout", "rm -rf vendor/lib/.git/hooks", "mv vendor/lib/.git vendor/lib/g; mkdir vendor/lib/.git; echo x > vendor/lib/.git/config",
+		"echo x > .vscode/tasks.json", "echo x > .vscode/new", "rm -rf .vscode", "mv .vscode v; mkdir .vscode", "echo x > .envrc", "rm .envrc", "mv .envrc e; echo x > .envrc", "chmod 777 .git/hooks/pre-commit .envrc",
+		"echo x > .wharf/x", "rmdir .wharf", "mv .wharf w", "ln -s own.txt .wharf/l", "mount -o remount,rw,bind .git/config", "umount .git/config",
+		// what was not there
+		"echo x > .git/commondir", "echo x > .git/config.worktree", "echo x > .mcp.json", "mkdir .claude; echo x > .claude/settings.json", "ln -s own.txt .mcp.json", "mkfifo .cursor", "mkdir vendor/lib/.claude",
+		"ln -s /nowhere .idea", "mv own.txt .codex", "echo x > .git/worktrees/w/commondir",
+	} {
+		t.Run(line, func(t *testing.T) {
+			ws := repository(t)
+			before := guarded(snapshot(t, ws))
+			before[".git/hooks/"], before["vendor/lib/.git/hooks/"] = "", ""
+			s := open(t, Bubblewrap, Config{Workspace: ws})
+			out, _ := sh(t, s, line+"\necho; echo tried")
+			if !has(out, "tried") {
+				t.Fatalf("the attempt did not run:\n%s", out)
+			}
+			after := snapshot(t, ws)
+			for path, content := range before {
+				if after[path] != content {
+					t.Errorf("%s is %q; want %q", path, after[path], content)
+				}
+			}
+			for path := range guarded(after) {
+				if _, was := before[path]; !was {
+					t.Errorf("%s is new", path)
+				}
+			}
+			if info, err := os.Lstat(filepath.Join(ws, ".wharf")); err != nil || !info.IsDir() {
+				t.Errorf(".wharf: %v", err)
+			}
+		})
+	}
+}
+
+// What was moved away is told, and is kept.
+func TestQuarantine(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		ws := repository(t)
+		s := open(t, rung, Config{Workspace: ws})
+		_, res := sh(t, s, "echo planted > .mcp.json")
+		if len(res.Notes) != 1 || !strings.HasPrefix(res.Notes[0], "the command made .mcp.json, which is protected: it was moved to .wharf/quarantine/") {
+			t.Fatalf("Notes = %q", res.Notes)
+		}
+		_, rest, _ := strings.Cut(res.Notes[0], "moved to ")
+		to, _, _ := strings.Cut(rest, ". Ask")
+		if text, err := os.ReadFile(filepath.Join(ws, to)); string(text) != "planted\n" {
+			t.Errorf("%s holds %q, %v", to, text, err)
+		}
+		if _, err := os.Lstat(filepath.Join(ws, ".mcp.json")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf(".mcp.json: %v", err)
+		}
+		if _, res := sh(t, s, "true"); len(res.Notes) > 0 {
+			t.Errorf("nothing was made, and it says %q", res.Notes)
+		}
+	})
+}
+
+// Nothing can be mounted over a link, so nothing is run.
+func TestLinkedProtectedPaths(t *testing.T) {
+	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
+	for _, path := range []string{".git/hooks", ".git", ".git/info", ".vscode", ".envrc", "vendor/lib/.git/config"} {
+		t.Run(path, func(t *testing.T) {
+			ws := repository(t)
+			s := open(t, Bubblewrap, Config{Workspace: ws})
+			link := filepath.Join(ws, path)
+			if err := os.Rename(link, filepath.Join(ws, "elsewhere")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(filepath.Join(ws, "elsewhere"), link); err != nil {
+				t.Fatal(err)
+			}
+			_, err := s.Run(t.Context(), Command{Line: "echo x > ran"})
+			want := "Refused: " + link + " is a symbolic link; what has that name must stay read-only, and a link cannot: put what it leads to in its place, or take it out. The command was not run."
+			if !errors.Is(err, ErrUnavailable) || err.Error() != want {
+				t.Errorf("Run: %v\nwant %s", err, want)
+			}
+			if _, err := os.Lstat(filepath.Join(ws, "ran")); err == nil {
+				t.Error("it was run")
+			}
+		})
+	}
+}
