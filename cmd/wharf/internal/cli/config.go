@@ -54,10 +54,11 @@ type config struct {
 	Secrets     map[string]secretConfig    `toml:"secrets"` // of the user's own file alone
 	Trust       map[string]string          `toml:"trust"`   // what projects bring, by path: "sha256:…"
 
-	order   []string          // the extensions' names as they were configured
-	brought map[string]string // the extensions' files that the project names
-	user    string            // the user's own file
-	rules   []permission.Rule // of all layers
+	order   []string            // the extensions' names as they were configured
+	rows    map[string][]string // the files in which each extension has a row
+	brought map[string]string   // the extensions' files that the project names
+	user    string              // the user's own file
+	rules   []permission.Rule   // of all layers
 }
 
 type compatConfig struct {
@@ -81,12 +82,6 @@ type logConfig struct {
 // installConfig says what wharf ext install and update take.
 type installConfig struct {
 	RequireSigned bool `toml:"require_signed"`
-}
-
-type extensionConfig struct {
-	Path   string         `toml:"path"`
-	Grant  any            `toml:"grant"` // "all", "none", or a table like [capabilities]
-	Config map[string]any `toml:"config"`
 }
 
 // duration is a time such as "90s" in TOML.
@@ -114,16 +109,17 @@ var variables = map[string]string{
 type loader struct {
 	user    string // the user's own file
 	merged  map[string]any
-	order   []string          // the extensions' names, in the order of their first mention
-	brought map[string]string // the extensions' files that the project names
-	notices []string          // for the user, once
+	order   []string            // the extensions' names, in the order of their first mention
+	rows    map[string][]string // where each of them is mentioned
+	brought map[string]string   // the extensions' files that the project names
+	notices []string            // for the user, once
 	rules   []permission.Rule
 }
 
 // loadConfig reads the user's file (or the one named by file), the project's
 // if it is trusted, the environment, and sets.
 func loadConfig(f folders, file, workspace string, sets []string) (config, []string, error) {
-	l := loader{user: f.configFile(), merged: map[string]any{}}
+	l := loader{user: f.configFile(), merged: map[string]any{}, rows: map[string][]string{}}
 	path := cmp.Or(file, l.user)
 	text, err := os.ReadFile(path)
 	switch {
@@ -259,11 +255,7 @@ func (l *loader) add(from, text string, complete func(map[string]any) error) err
 	if err := checkTables(from, text, md); err != nil {
 		return err
 	}
-	for _, key := range md.Keys() {
-		if len(key) > 1 && key[0] == "extensions" && !slices.Contains(l.order, key[1]) {
-			l.order = append(l.order, key[1])
-		}
-	}
+	l.noteRows(from, md.Keys())
 	layer := map[string]any{}
 	if _, err := toml.Decode(text, &layer); err != nil {
 		return tomlError(from, err)
@@ -294,7 +286,7 @@ func (l *loader) config() (config, error) {
 	if err := toml.NewEncoder(&text).Encode(l.merged); err != nil {
 		return config{}, err
 	}
-	cfg := config{order: l.order, brought: l.brought, user: l.user, rules: l.rules}
+	cfg := config{order: l.order, rows: l.rows, brought: l.brought, user: l.user, rules: l.rules}
 	if _, err := toml.Decode(text.String(), &cfg); err != nil {
 		return config{}, err
 	}

@@ -277,9 +277,12 @@ func (e *equipment) loadConfigured(ctx context.Context, h *host.Host, cfg config
 			return usagef("extensions.%s.grant: %w", name, err)
 		}
 		var ext *host.Extension
-		if isInstalled {
+		switch {
+		case isInstalled:
 			ext, err = loadInstalled(ctx, h, m, row)
-		} else {
+		case row.Path == "":
+			err = fmt.Errorf("it is not installed, and has no path: install it, or %s", cfg.withoutRow(name))
+		default:
 			ext, err = loadExtension(ctx, h, row.Path, host.Options{Grant: grant, Config: row.Config})
 		}
 		e.joinOr(ctx, ext, err, row.Path, name, view)
@@ -429,9 +432,6 @@ func (e *equipment) join(ctx context.Context, ext *host.Extension, path, name st
 // loadExtension loads an extension from a file, or the shipped one of that
 // name: a name is what has neither a slash nor an ending.
 func loadExtension(ctx context.Context, h *host.Host, path string, options host.Options) (*host.Extension, error) {
-	if path == "" {
-		return nil, errors.New("it has no path, it is not installed, and no --ext names it: add path = \"/…/NAME.wasm\", or the name of a shipped extension")
-	}
 	if !isFile(path) {
 		wasm, err := extensions.Read(path)
 		if err != nil {

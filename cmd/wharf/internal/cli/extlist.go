@@ -177,6 +177,7 @@ func extRemove(_ context.Context, io stdio, args []string) error {
 	if err != nil {
 		return err
 	}
+	cfg, _, unread := loadConfig(f, "", "", nil)
 	for _, name := range flags.Args() {
 		if err := f.store().Remove(name, *forget); err != nil {
 			return notThere(err)
@@ -184,6 +185,9 @@ func extRemove(_ context.Context, io stdio, args []string) error {
 		fmt.Fprintf(io.out, "removed %s\n", name)
 		if kept := filepath.Join(f.state, "kv", name+".json"); exists(kept) {
 			fmt.Fprintf(io.out, "what it kept is still in %s, where another extension of that name would find it\n", kept)
+		}
+		if row, has := cfg.Extensions[name]; unread == nil && has && row.Path == "" {
+			fmt.Fprintf(io.err, "wharf: each call is denied until you %s, too: without the extension nobody knows whether it was a guard\n", printable(cfg.withoutRow(name)))
 		}
 	}
 	return nil

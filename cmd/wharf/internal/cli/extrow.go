@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// extensionConfig is what the configuration says of an extension: its row.
+type extensionConfig struct {
+	Path   string         `toml:"path"`
+	Grant  any            `toml:"grant"` // "all", "none", or a table like [capabilities]
+	Config map[string]any `toml:"config"`
+}
+
+// noteRows notes which extensions a layer has a row for.
+func (l *loader) noteRows(from string, keys []toml.Key) {
+	for _, key := range keys {
+		if len(key) < 2 || key[0] != "extensions" {
+			continue
+		}
+		name := key[1]
+		if !slices.Contains(l.order, name) {
+			l.order = append(l.order, name)
+		}
+		if !slices.Contains(l.rows[name], from) {
+			l.rows[name] = append(l.rows[name], from)
+		}
+	}
+}
+
+// withoutRow says how to be rid of an extension's row.
+func (c config) withoutRow(name string) string {
+	return fmt.Sprintf("take [extensions.%s] out of %s", name, strings.Join(c.rows[name], " and "))
+}
