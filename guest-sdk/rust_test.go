@@ -18,18 +18,18 @@ import (
 // Off Wasm the Rust SDK builds without a warning, does what its tests say, and
 // the examples in its documentation compile.
 func TestRustSDKWithoutAHost(t *testing.T) {
-	for _, program := range []string{"rustc", "rustdoc"} {
-		if _, err := exec.LookPath(program); err != nil {
-			missing(t, program, "apt install rustc")
-		}
+	rustc := compiler(t, "rust")
+	rustdoc := filepath.Join(filepath.Dir(rustc), "rustdoc")
+	if _, err := os.Stat(rustdoc); err != nil {
+		missing(t, rustdoc, "apt install rustc")
 	}
 	dir := t.TempDir()
 	library, tests := filepath.Join(dir, "libwharf.rlib"), filepath.Join(dir, "tests")
 	for _, argv := range [][]string{
-		{"rustc", "--edition=2021", "-Dwarnings", "--crate-type=rlib", "--crate-name=wharf", "-o", library, "rust/src/lib.rs"},
-		{"rustc", "--edition=2021", "-Dwarnings", "--test", "-o", tests, "--extern=wharf=" + library, "testdata/sdk_test.rs"},
+		{rustc, "--edition=2021", "-Dwarnings", "--crate-type=rlib", "--crate-name=wharf", "-o", library, "rust/src/lib.rs"},
+		{rustc, "--edition=2021", "-Dwarnings", "--test", "-o", tests, "--extern=wharf=" + library, "testdata/sdk_test.rs"},
 		{tests},
-		{"rustdoc", "--edition=2021", "--test", "--crate-name=wharf", "--extern=wharf=" + library, "rust/src/lib.rs"},
+		{rustdoc, "--edition=2021", "--test", "--crate-name=wharf", "--extern=wharf=" + library, "rust/src/lib.rs"},
 	} {
 		if text, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", argv[0], err, text)

@@ -65,3 +65,21 @@ func needLanguage(t *testing.T, id string) {
 		}
 	}
 }
+
+// compiler returns the file of a language's compiler that builds go by: the first in
+// the PATH need not work, as where rustup has no toolchain.
+func compiler(t *testing.T, id string) string {
+	t.Helper()
+	for _, l := range build.Languages() {
+		if l.ID != id {
+			continue
+		}
+		argv, err := l.Needs[0].Command(t.Context(), os.Environ())
+		if err != nil {
+			missing(t, l.Needs[0].Name, l.Needs[0].Install)
+		}
+		return argv[0]
+	}
+	t.Fatalf("there is no language %q", id)
+	return ""
+}
