@@ -95,7 +95,7 @@ func (t *turn) permit(ctx context.Context, j *judged, said hook.Judged) (refusal
 	}
 	question := by + " asks"
 	if said.Decision == hook.Ask {
-		verdict, question = permission.Ask, said.Reason
+		verdict, question, call.Asked = permission.Ask, said.Reason, true
 	}
 	if verdict == permission.Allow || said.Decision == hook.Allow {
 		return "", nil

@@ -82,6 +82,7 @@ type Call struct {
 	Tool      string
 	Effect    Effect
 	Arguments json.RawMessage // an object that meets the tool's schema; rules look at it
+	Asked     bool            // a hook wants a person to decide: then the sandbox is no answer
 }
 
 // Policy judges tool calls. It is safe for concurrent use.
@@ -141,7 +142,7 @@ func (p *Policy) Answer(c Call) (allowed bool, why string) {
 	confined := c.Effect == Reads ||
 		p.profile != FullAccess && (c.Effect == Writes || c.Effect == Executes && !p.unconfined)
 	switch {
-	case p.approve == ApproveAuto && confined && !p.asks(c):
+	case p.approve == ApproveAuto && confined && !c.Asked && !p.asks(c):
 		return true, "approved automatically: the sandbox confines it"
 	case p.approve == ApproveNever:
 		return false, "it needs approval, and nothing is ever approved (--approve never)"

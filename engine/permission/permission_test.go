@@ -54,6 +54,19 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// A question that a hook wants asked is never answered by the sandbox.
+func TestHooksAreNotAnsweredAutomatically(t *testing.T) {
+	p, err := New(WorkspaceWrite, ApproveAuto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, effect := range []Effect{Reads, Writes, Executes} {
+		if allowed, why := p.Answer(Call{Tool: "some_tool", Effect: effect, Asked: true}); allowed || why != "it needs approval, and nobody can be asked" {
+			t.Errorf("Answer(effect %d) = %v, %q", effect, allowed, why)
+		}
+	}
+}
+
 // Without a sandbox, "auto" must not call a command confined.
 func TestAnswerWithoutSandbox(t *testing.T) {
 	p, err := New(WorkspaceWrite, ApproveAuto)
