@@ -26,6 +26,9 @@ import (
 type Options struct {
 	Grant  capability.Grant
 	Config map[string]any // what config.get answers; values that JSON can hold
+	// Remedy says what the user has to do to grant what was refused, of a key of
+	// [capabilities] and the line that grants it. Nil: what it is for wharf run --ext.
+	Remedy func(key, line string) string
 }
 
 // Extension is a loaded module. It is constant and safe for concurrent use.
@@ -142,7 +145,7 @@ func (h *Host) load(ctx context.Context, wasm []byte, o Options) (*Extension, er
 	}
 	e := &Extension{
 		Manifest: manifest, Digest: digest(wasm), host: h, config: o.Config,
-		Granted: o.Grant.Effective(manifest.Name, manifest.Capabilities),
+		Granted: o.Grant.Effective(manifest.Name, manifest.Capabilities).Remedied(o.Remedy),
 	}
 	if manifest.Extism {
 		e.imports = m.userImports()

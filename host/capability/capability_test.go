@@ -248,6 +248,16 @@ func TestAllow(t *testing.T) {
 	}
 }
 
+func TestRemedied(t *testing.T) {
+	e := Grant{}.Effective("notes", mustParse(t, `kv = "1MiB"`)).Remedied(func(key, line string) string { return key + " by " + line })
+	if err, want := e.Allow(KV("a")), `capability not granted: kv: the user did not grant it: kv by kv = "1MiB"`; !errors.Is(err, ErrNotGranted) || err.Error() != want {
+		t.Errorf("Allow:\n got %v\nwant %s", err, want)
+	}
+	if err, want := e.Allow(Session()), `capability not granted: session: the manifest does not ask for it: add session = "read" under [capabilities], and grant it`; err.Error() != want {
+		t.Errorf("Allow:\n got %v\nwant %s", err, want)
+	}
+}
+
 // What is accepted can be printed, and reads as the same.
 func FuzzFromTable(f *testing.F) {
 	f.Add(everything)

@@ -63,7 +63,15 @@ func ParseValue(value any) (Grant, error) {
 type Effective struct {
 	extension string
 	asked     Set
+	remedy    func(key, line string) string
 	Set       // what was asked for and granted
+}
+
+// Remedied returns e with other words for what the user has to do to grant what was
+// refused: remedy gets the key of [capabilities] and the line that would grant it.
+func (e Effective) Remedied(remedy func(key, line string) string) Effective {
+	e.remedy = remedy
+	return e
 }
 
 // Effective returns what counts for an extension that asks for asked.

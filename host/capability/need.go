@@ -115,6 +115,8 @@ func (e Effective) Allow(n Need) error {
 	case !e.asked.Covers(n):
 		return fmt.Errorf("%w: %s: the manifest does not ask for it: add %s under [capabilities], and grant it",
 			ErrNotGranted, n.Key, n.addition(e.asked))
+	case e.remedy != nil:
+		return fmt.Errorf("%w: %s: the user did not grant it: %s", ErrNotGranted, n.Key, e.remedy(n.Key, n.line(e.asked)))
 	default:
 		return fmt.Errorf("%w: %s: the user did not grant it: add --grant %s after --ext, or grant = { %s } under [extensions.%s]",
 			ErrNotGranted, n.Key, n.Key, n.line(e.asked), e.extension)

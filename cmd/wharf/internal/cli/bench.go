@@ -91,7 +91,7 @@ func (b *bencher) run(ctx context.Context, name string, wasm []byte) error {
 		return err
 	}
 	defer closeHost()
-	if b.ext, err = h.LoadBytes(ctx, name, wasm, host.Options{Grant: b.grant}); err != nil {
+	if b.ext, err = h.LoadBytes(ctx, name, wasm, host.Options{Grant: b.grant, Remedy: remedyByFlag}); err != nil {
 		return err
 	}
 	s, err := b.ext.Session(ctx, host.SessionConfig{})

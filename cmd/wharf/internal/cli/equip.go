@@ -283,7 +283,7 @@ func (e *equipment) loadConfigured(ctx context.Context, h *host.Host, cfg config
 		case row.Path == "":
 			err = fmt.Errorf("it is not installed, and has no path: install it, or %s", cfg.withoutRow(name))
 		default:
-			ext, err = loadExtension(ctx, h, row.Path, host.Options{Grant: grant, Config: row.Config})
+			ext, err = loadExtension(ctx, h, row.Path, host.Options{Grant: grant, Config: row.Config, Remedy: remedyOfRow(name)})
 		}
 		e.joinOr(ctx, ext, err, row.Path, name, view)
 	}

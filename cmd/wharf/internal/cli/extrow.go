@@ -15,6 +15,13 @@ type extensionConfig struct {
 	Config map[string]any `toml:"config"`
 }
 
+// remedyOfRow says what grants more to an extension whose row names its file.
+func remedyOfRow(name string) func(key, line string) string {
+	return func(_, line string) string {
+		return fmt.Sprintf("have grant under [extensions.%s] say %s", name, line)
+	}
+}
+
 // noteRows notes which extensions a layer has a row for.
 func (l *loader) noteRows(from string, keys []toml.Key) {
 	for _, key := range keys {

@@ -166,9 +166,13 @@ func (t *trial) load(ctx context.Context, h *host.Host, f folders) (*host.Extens
 	if err != nil {
 		return nil, cfg, err
 	}
+	options.Remedy = remedyByFlag
 	ext, err := flag.load(ctx, h, options)
 	return ext, cfg, err
 }
+
+// remedyByFlag says what grants more in ext run and ext bench.
+func remedyByFlag(key, _ string) string { return "add --grant " + key }
 
 // complete checks the payload of a hook and fills in what may be left out. One
 // that was not given is made up.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/wharf-agent/wharf/host"
 	"github.com/wharf-agent/wharf/host/capability"
@@ -62,5 +63,18 @@ func loadInstalled(ctx context.Context, h *host.Host, m store.Module, row extens
 	if m.Err != nil {
 		return nil, m.Failure()
 	}
-	return h.LoadBytes(ctx, m.Name, m.Wasm, host.Options{Grant: capability.Only(granted), Config: row.Config})
+	return h.LoadBytes(ctx, m.Name, m.Wasm, host.Options{
+		Grant: capability.Only(granted), Config: row.Config, Remedy: remedyOfInstalled(m.Name, row),
+	})
+}
+
+// remedyOfInstalled says what grants more to an installed extension.
+func remedyOfInstalled(name string, row extensionConfig) func(key, line string) string {
+	return func(key, line string) string {
+		remedy := fmt.Sprintf("wharf ext grant %s %s", name, key)
+		if row.Grant != nil {
+			remedy += fmt.Sprintf(", and have grant under [extensions.%s], which narrows that, say %s", name, line)
+		}
+		return remedy
+	}
 }
