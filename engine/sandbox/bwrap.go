@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -54,6 +55,10 @@ func (b bwrap) gaps() (all []string) {
 	}
 	if !initCalled.Load() {
 		all = append(all, "a command outlives this program if it is killed while the command starts (its main does not begin with sandbox.Init)")
+	}
+	b.sandbox.look.Do(b.sandbox.findRepositories)
+	if b.sandbox.unseen {
+		all = append(all, fmt.Sprintf("the workspace has more than %d folders: repositories beyond those are not protected", maxFolders))
 	}
 	return all
 }

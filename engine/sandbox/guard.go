@@ -16,6 +16,7 @@ type guard struct {
 	pinned []string // folders that must stay where they are, the outer ones first
 	sealed []string // what is read-only
 	absent []string // protected names that are not there
+	bare   string   // where a repository would be, if the workspace is none
 }
 
 // The protected names within a repository's .git folder.
@@ -100,11 +101,15 @@ func (g *guard) pin(dir string) (there bool, err error) {
 // folder.
 func (g *guard) addGit(git string) error {
 	there, err := g.pin(git)
-	if err != nil || !there {
-		if _, missing := os.Lstat(git); missing == nil && err == nil {
-			return g.seal(git)
-		}
+	if err != nil {
 		return err
+	}
+	if _, missing := os.Lstat(git); missing != nil {
+		g.bare = git
+		return nil
+	}
+	if !there {
+		return g.seal(git)
 	}
 	if err := os.Mkdir(filepath.Join(git, "hooks"), 0o755); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) {
 		return err
@@ -170,6 +175,9 @@ func (s *Sandbox) findRepositories() {
 // quarantine takes away what a run made under a protected name, before any trusted
 // code sees it, and says so.
 func (s *Sandbox) quarantine(g guard) (notes []string) {
+	if _, err := os.Lstat(g.bare); g.bare != "" && err == nil {
+		notes = append(notes, "the command made a repository: what its hooks and configuration say is the command's word")
+	}
 	for _, path := range g.absent {
 		if _, err := os.Lstat(path); err != nil {
 			continue

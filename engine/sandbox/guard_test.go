@@ -39,6 +39,8 @@ func snapshot(t *testing.T, top string) map[string]string {
 			all[rel+"/"] = ""
 		case entry.Type() == fs.ModeSymlink:
 			all[rel], _ = os.Readlink(path)
+		case !entry.Type().IsRegular():
+			all[rel] = entry.Type().String()
 		default:
 			content, err := os.ReadFile(path)
 			all[rel] = string(content)
@@ -128,6 +130,20 @@ func TestQuarantine(t *testing.T) {
 			t.Errorf("nothing was made, and it says %q", res.Notes)
 		}
 	})
+}
+
+// A repository that a command makes is told, and protected from then on.
+func TestNewRepositoryIsTold(t *testing.T) {
+	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
+	ws := folder(t)
+	s := open(t, Bubblewrap, Config{Workspace: ws})
+	_, res := sh(t, s, "mkdir .git; echo x > .git/config")
+	if want := "the command made a repository: what its hooks and configuration say is the command's word"; len(res.Notes) != 1 || res.Notes[0] != want {
+		t.Errorf("Notes = %q", res.Notes)
+	}
+	if out, res := sh(t, s, "echo y > .git/config"); res.ExitCode == 0 || !strings.Contains(out, "Read-only file system") {
+		t.Errorf("afterwards: %+v\n%s", res, out)
+	}
 }
 
 // Nothing can be mounted over a link, so nothing is run.
