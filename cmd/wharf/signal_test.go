@@ -33,8 +33,10 @@ func signalled(t *testing.T, work, home string, sig syscall.Signal, marker strin
 		_, err := os.Stat(filepath.Join(work, "started"))
 		return err == nil
 	})
-	if err := cmd.Process.Signal(sig); err != nil {
-		t.Fatal(err)
+	for range 2 { // as timeout(1) does, to the process and to its group
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
 	}
 	err := cmd.Wait()
 	var exit *exec.ExitError
@@ -79,7 +81,7 @@ func TestSignals(t *testing.T) {
 	tests := []struct {
 		signal syscall.Signal
 		status int
-	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGKILL, -1}}
+	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 129}, {syscall.SIGKILL, -1}}
 	for i, tt := range tests {
 		t.Run(tt.signal.String(), func(t *testing.T) {
 			work, home := t.TempDir(), t.TempDir()
@@ -87,6 +89,9 @@ func TestSignals(t *testing.T) {
 			status, stderr := signalled(t, work, home, tt.signal, marker)
 			if status != tt.status {
 				t.Errorf("exit status %d, want %d; stderr:\n%s", status, tt.status, stderr)
+			}
+			if tt.status > 0 && !strings.Contains(stderr, "\nto go on: wharf run --resume ") {
+				t.Errorf("it did not end in order; stderr:\n%s", stderr)
 			}
 			waitFor(t, "its children are gone", func() bool { return !alive(marker) })
 			again := filepath.Join(work, "again.jsonl")

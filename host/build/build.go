@@ -41,7 +41,7 @@ const ManifestFile = "extension.toml"
 // Extension builds the folder's extension and writes DIR/NAME.wasm. What the
 // host would refuse to load is an error, and then nothing is written.
 func Extension(ctx context.Context, cfg Config) (*Result, error) {
-	text, err := os.ReadFile(filepath.Join(cfg.Dir, ManifestFile))
+	text, err := readManifest(cfg.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("build extension: %w", err)
 	}
@@ -69,6 +69,23 @@ func Extension(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, fmt.Errorf("build extension %q: %w", manifest.Name, err)
 	}
 	return &Result{Path: path, Manifest: manifest, Wasm: wasm}, nil
+}
+
+// readManifest reads a folder's manifest. A pipe there holds nobody up.
+func readManifest(dir string) ([]byte, error) {
+	path := filepath.Join(dir, ManifestFile)
+	if err := checkRegular(path); err != nil {
+		return nil, err
+	}
+	return host.ReadFile(path)
+}
+
+// checkRegular refuses what is there and no file: reading a pipe or a device may never end.
+func checkRegular(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", path)
+	}
+	return nil // that it is not there says who reads it
 }
 
 // builder builds one extension.
@@ -102,7 +119,10 @@ func (b *builder) build(ctx context.Context) (wasm []byte, err error) {
 	if err := b.language.compile(b, ctx, sources); err != nil {
 		return nil, err
 	}
-	return host.ReadFile(b.out)
+	if wasm, err = host.ReadFile(b.out); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s found nothing wrong, and wrote no module", b.language.Needs[0].Name)
+	}
+	return wasm, err
 }
 
 // withOwnPrograms returns the environment with the programs first that stand in
@@ -151,7 +171,7 @@ func names(paths []string) []string {
 
 // passed lists the variables that compilers get from the caller's environment.
 var passed = []string{
-	"PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOPRIVATE",
+	"PATH", "HOME", "XDG_CACHE_HOME", "GOROOT", "GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOSUMDB", "GOPRIVATE",
 	"GONOSUMDB", "GONOPROXY", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "CARGO_HOME", "HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE",
 	"ZIG_GLOBAL_CACHE_DIR", "PYTHONPATH", "PYENV_ROOT", "PYENV_VERSION",
 }
@@ -162,7 +182,7 @@ func (b *builder) run(ctx context.Context, program Program, dir string, env []st
 	if err != nil {
 		return err
 	}
-	out, err := sandbox.Trusted(ctx, sandbox.TrustedCommand{Argv: append(argv, args...), Dir: dir, Env: append(env, ofCaller(b.Env)...)})
+	out, err := sandbox.Trusted(ctx, sandbox.TrustedCommand{Argv: append(argv, args...), Dir: dir, Env: b.env(env)})
 	switch said := b.asKnown(firstWords(out)); {
 	case err == nil:
 		return nil
@@ -171,6 +191,12 @@ func (b *builder) run(ctx context.Context, program Program, dir string, env []st
 	default:
 		return fmt.Errorf("%s:\n%s", program.Name, said)
 	}
+}
+
+// env is a compiler's environment. What it leaves behind when it is killed is in the
+// folder that goes with the build.
+func (b *builder) env(own []string) []string {
+	return append(append(slices.Clip(own), ofCaller(b.Env)...), "TMPDIR="+b.temp)
 }
 
 // firstWords returns the beginning of what a compiler said: its first complaint

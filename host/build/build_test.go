@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	guestsdk "github.com/wharf-agent/wharf/guest-sdk"
@@ -168,6 +169,41 @@ func TestRefused(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// What can be read without end is not read.
+func TestRefusesPipes(t *testing.T) {
+	for name, files := range map[string][]string{
+		ManifestFile: {"x.c", cText},
+		"x.c":        {ManifestFile, manifestText},
+	} {
+		dir := folder(t, files...)
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := build(t, dir)
+		if want := filepath.Join(dir, name) + " is no regular file"; err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("got  %v\nwant …%s", err, want)
+		}
+	}
+}
+
+// A compiler that is stopped leaves nothing of its own behind, and one that writes
+// nothing is told from one that complains.
+func TestCompilerLeavesNothing(t *testing.T) {
+	programs, temp := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	write(t, filepath.Join(programs, "wasm-ld"), "")
+	write(t, filepath.Join(programs, "clang"), "#!/bin/sh\necho half > \"${TMPDIR:?}/x.o\"\n")
+	_, err := Extension(t.Context(), Config{
+		Dir: folder(t, ManifestFile, manifestText, "x.c", cText), SDK: guestsdk.SDK, Env: []string{"PATH=" + programs, "TMPDIR=" + temp},
+	})
+	if want := `build extension "x": clang found nothing wrong, and wrote no module`; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("%v is left", left)
 	}
 }
 

@@ -103,6 +103,11 @@ func (l language) find(dir string) ([]string, error) {
 		}
 		all = append(all, files...)
 	}
+	for _, file := range all {
+		if err := checkRegular(file); err != nil {
+			return nil, err
+		}
+	}
 	return all, nil
 }
 

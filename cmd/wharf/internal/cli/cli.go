@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -133,7 +134,8 @@ func notifyContext() (context.Context, func()) {
 	done := make(chan struct{})
 	go func() {
 		var interrupts chan<- os.Signal
-		for first := true; ; {
+		var began time.Time // of the end
+		for {
 			select {
 			case interrupts = <-taken:
 			case s := <-signals:
@@ -144,11 +146,12 @@ func notifyContext() (context.Context, func()) {
 					}
 					continue
 				}
-				if !first {
+				if began.IsZero() {
+					began = time.Now()
+					cancel(signalled{s})
+				} else if time.Since(began) > meant {
 					os.Exit(signalStatus(s))
 				}
-				first = false
-				cancel(signalled{s})
 			case <-done:
 				return
 			}
@@ -160,6 +163,10 @@ func notifyContext() (context.Context, func()) {
 		cancel(nil)
 	}
 }
+
+// meant is how long after a first signal another one is a second wish: timeout(1)
+// sends its signal to the process and to its group, and a shell may, too.
+const meant = 250 * time.Millisecond
 
 type interruptsKey struct{}
 
