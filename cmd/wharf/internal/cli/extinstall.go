@@ -152,22 +152,17 @@ func (i *installer) install(ctx context.Context, c store.Candidate) error {
 	if err != nil {
 		return err
 	}
-	if p.IsInstalled() {
-		if _, err := i.store.Accept(p, p.Old.Granted); err != nil { // its file may be damaged
-			return err
-		}
-		hint := ""
-		if i.granted {
-			hint = fmt.Sprintf("; wharf ext grant %s KEY and revoke change what it may reach", c.Manifest.Name)
-		}
-		fmt.Fprintf(i.io.out, "%s %s is installed already%s\n", c.Manifest.Name, c.Manifest.Version, hint)
-		return nil
-	}
-	others, err := i.store.Read()
+	modules, err := i.store.Read()
 	if err != nil {
 		return err
 	}
-	text, whole := proposalText(p, doubts(p, others))
+	if p.IsInstalled() {
+		return i.mend(p, modules)
+	}
+	if why := leftOut(p, modules); len(why) > 0 { // and of a guard all calls would be denied
+		return errors.New(strings.Join(why, "; "))
+	}
+	text, whole := proposalText(p)
 	page := i.io.out
 	if i.io.canAsk() && (!i.granted || p.NewKey) { // who is asked must see it
 		page = i.io.terminal()
@@ -195,6 +190,23 @@ func (i *installer) install(ctx context.Context, c store.Candidate) error {
 		fmt.Fprintf(i.io.out, "not granted: %s (wharf ext grant %s KEY grants it)\n", strings.Join(keysOf(missing), ", "), e.Name)
 	}
 	return nil
+}
+
+// mend stores the file of what is installed again, which may be missing or damaged.
+func (i *installer) mend(p store.Proposal, modules installed) error {
+	old, _ := modules.take(p.Manifest.Name)
+	if _, err := i.store.Accept(p, p.Old.Granted); err != nil {
+		return err
+	}
+	hint := ""
+	if old.Err != nil {
+		hint = ", and its file was missing or damaged: it is put back"
+	}
+	if i.granted {
+		hint += fmt.Sprintf("; wharf ext grant %s KEY and revoke change what it may reach", p.Manifest.Name)
+	}
+	_, err := fmt.Fprintf(i.io.out, "%s %s is installed already%s\n", p.Manifest.Name, p.Manifest.Version, hint)
+	return err
 }
 
 // keysOf lists the keys under which s has something.

@@ -21,14 +21,14 @@ const (
 	shownWidth = 200 // characters of a line
 )
 
-// doubts tells why runs would leave an extension out, beside the others that are
+// leftOut tells why runs would leave an extension out, beside the others that are
 // installed.
-func doubts(p store.Proposal, others []store.Module) (all []string) {
+func leftOut(p store.Proposal, others []store.Module) (all []string) {
 	m := p.Manifest
 	all = shadowed(m)
 	for _, point := range m.Points() {
 		if info, _ := hook.Lookup(point); info.Later {
-			all = append(all, fmt.Sprintf("it handles %s, and this release of Wharf has no such moment yet: wharf run leaves it out", point))
+			all = append(all, fmt.Sprintf("it handles %s, and this release of Wharf has no such moment yet: wharf run leaves it out, so take [hooks.%s] and the export out", point, point))
 		}
 	}
 	for _, other := range others {
@@ -37,7 +37,7 @@ func doubts(p store.Proposal, others []store.Module) (all []string) {
 		}
 		for _, t := range manifestOf(other).Tools {
 			if slices.ContainsFunc(m.Tools, func(own host.ManifestTool) bool { return own.Name == t.Name }) {
-				all = append(all, fmt.Sprintf("its tool %q is one of the installed extension %q, too, and nothing is shadowed: wharf run leaves it out", t.Name, other.Name))
+				all = append(all, fmt.Sprintf("its tool %q is one of the installed extension %q, too, and nothing is shadowed: wharf run leaves it out, unless you remove that one", t.Name, other.Name))
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func doubts(p store.Proposal, others []store.Module) (all []string) {
 
 // proposalText tells what it would change to install something. whole says whether all
 // that it asks for stands there.
-func proposalText(p store.Proposal, doubts []string) (text string, whole bool) {
+func proposalText(p store.Proposal) (text string, whole bool) {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-13s %s\n", name, fmt.Sprintf(format, args...))
@@ -58,7 +58,6 @@ func proposalText(p store.Proposal, doubts []string) (text string, whole bool) {
 	row("digest", "sha256:%s", p.Digest)
 	row("signed", "%s", signedText(p))
 	tellParts(row, p)
-	listed(row, "warning", "", doubts)
 	what := "asks to"
 	if p.Old != nil {
 		what = "asks anew to"
