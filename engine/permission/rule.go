@@ -51,6 +51,19 @@ var aliases = map[string][]string{
 	"Agent":     {"task"},
 }
 
+// unaliased are further tools of Wharf, of this release and later ones.
+var unaliased = []string{"list_dir", "list_exec_sessions", "skill", "cron", "ask_user"}
+
+// Names lists the names that rules may have for Wharf's own tools, sorted.
+func Names() []string {
+	all := slices.Clone(unaliased)
+	for alias, tools := range aliases {
+		all = append(append(all, alias), tools...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 var ruleForm = regexp.MustCompile(`^([A-Za-z0-9_.*-]{1,128})(?:\((.*)\))?$`)
 
 // ParseRule reads a rule as Claude Code's settings have it: Tool or Tool(pattern),
@@ -104,6 +117,15 @@ func (r *Rule) setPattern(pattern string) error {
 // covers reports whether a rule is about a tool at all.
 func (r Rule) covers(tool string) bool {
 	return slices.ContainsFunc(r.tools, func(name string) bool { return matchText(name, tool) })
+}
+
+// Misses returns the name of the tool that a rule is about if it is neither one of these nor
+// one of [Names], so that it may be misspelt. Of the tools of servers (mcp__…) nobody knows.
+func (r Rule) Misses(tools []string) string {
+	if len(r.tools) != 1 || strings.HasPrefix(r.tools[0], "mcp__") || slices.ContainsFunc(Names(), r.covers) || slices.ContainsFunc(tools, r.covers) {
+		return ""
+	}
+	return r.tools[0]
 }
 
 // String is the rule with what it says: deny exec(git push *).

@@ -239,6 +239,22 @@ func TestConceals(t *testing.T) {
 	}
 }
 
+// A rule that is about no tool may be misspelt.
+func TestMisses(t *testing.T) {
+	for text, want := range map[string]string{
+		"exce": "exce", "Exec": "Exec", "gerp*": "gerp*", "exec": "", "Bash(git push)": "", "list_dir": "", "web_*": "", "*": "",
+		"csv_query": "", "csv_*": "", "csv_qeury": "csv_qeury", "mcp__github__*": "", "TodoWrite": "", "ask_user": "",
+	} {
+		r, err := ParseRule(Deny, text, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Misses([]string{"csv_query"}); got != want {
+			t.Errorf("%s misses %q; want %q", text, got, want)
+		}
+	}
+}
+
 func TestParseRuleRefuses(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"", `rule "": write it as Tool or Tool(pattern), such as exec(git push *)`},

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/wharf-agent/wharf/engine/permission"
+	"github.com/wharf-agent/wharf/engine/tool"
 	"github.com/wharf-agent/wharf/engine/tool/builtin"
 )
 
@@ -40,12 +42,35 @@ func (c permissionsConfig) rules(from string) ([]permission.Rule, error) {
 		for _, text := range list.texts {
 			rule, err := permission.ParseRule(list.verdict, text, from)
 			if err != nil {
-				return nil, fmt.Errorf("%s: permissions.%s: %w", from, list.verdict, err)
+				return nil, fmt.Errorf("%s: permissions.%s: %w%s", from, list.verdict, err, didYouMean(rule.Misses(nil), permission.Names()))
 			}
 			all = append(all, rule)
 		}
 	}
 	return all, nil
+}
+
+// tellMisspelt tells of rules about tools that are not there: what a misspelt one was to deny
+// is not denied. Where nothing is loaded, tools is nil, and a name that is like none of Wharf's
+// own may be that of an extension's tool.
+func tellMisspelt(view *progress, rules []permission.Rule, tools *tool.Registry) {
+	var names []string
+	missing := "no tool of Wharf's own"
+	if tools != nil {
+		missing = "no tool that there is"
+		for _, spec := range tools.Specs() {
+			names = append(names, spec.Name)
+		}
+	}
+	known := append(permission.Names(), names...)
+	slices.Sort(known)
+	known = slices.Compact(known)
+	for _, r := range rules {
+		name := r.Misses(names)
+		if hint := didYouMean(name, known); name != "" && (tools != nil || hint != "") {
+			view.notice("the rule %q is about %s%s", r, missing, hint)
+		}
+	}
 }
 
 // addRuleFlags adds --deny, --ask and --allow.
@@ -129,6 +154,7 @@ func (o runOptions) rulesInForce(io stdio) (r ruled, err error) {
 		view.notice("%s", notice)
 	}
 	r.rules = cfg.rules
+	tellMisspelt(view, r.rules, nil)
 	r.policy, err = newPolicy(cfg, r.folders, r.workspace)
 	return r, err
 }

@@ -244,6 +244,7 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 		return nil, err
 	}
 	p.closes = append(p.closes, equipment.close)
+	tellMisspelt(view, plan.cfg.rules, &equipment.tools)
 	system := systemText(plan.workspace, plan.cfg, o.noSandbox)
 	if err := plan.cfg.checkRoom(session.Header{System: system, Tools: equipment.tools.Specs()}); err != nil && !o.withoutModel {
 		return nil, err
