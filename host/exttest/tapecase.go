@@ -51,23 +51,59 @@ func (t *Tape) Case(name string) (text string, left int) {
 		head.put(key, t.seen[key])
 	}
 	head.put("messages", t.messages())
-	head.write(&b, "")
+	t.clean(head).write(&b, "")
 	for i, step := range steps {
 		if i > 0 {
 			b.WriteString("\n")
 		}
 		b.WriteString("  [[case.step]]\n")
-		step.write(&b, "  ")
+		t.clean(step).write(&b, "  ")
 	}
 	for _, a := range t.answers {
 		b.WriteString("[[case." + a.kind + "]]\n")
-		a.fields.write(&b, "")
+		t.clean(a.fields).write(&b, "")
 	}
-	if t.secrets != nil {
-		clean, _ := t.secrets.Scanner().Redact(b.String())
-		return clean, len(t.steps) - len(steps)
+	return t.redact(b.String()), len(t.steps) - len(steps)
+}
+
+// clean returns a table with a mark in the place of each secret's value. It looks into
+// every text by itself: a value with a quote in it stands in another form in a file.
+func (t *Tape) clean(fields table) table {
+	cleaned := make(table, len(fields))
+	for i, f := range fields {
+		cleaned[i] = field{t.redact(f.key), t.cleanValue(f.value)}
 	}
-	return b.String(), len(t.steps) - len(steps)
+	return cleaned
+}
+
+func (t *Tape) cleanValue(value any) any {
+	switch v := value.(type) {
+	case string:
+		return t.redact(v)
+	case table:
+		return t.clean(v)
+	case []any:
+		cleaned := make([]any, len(v))
+		for i, item := range v {
+			cleaned[i] = t.cleanValue(item)
+		}
+		return cleaned
+	case map[string]any:
+		cleaned := make(map[string]any, len(v))
+		for key, item := range v {
+			cleaned[t.redact(key)] = t.cleanValue(item)
+		}
+		return cleaned
+	}
+	return value
+}
+
+func (t *Tape) redact(text string) string {
+	if t.secrets == nil {
+		return text
+	}
+	clean, _ := t.secrets.Scanner().Redact(text)
+	return clean
 }
 
 // messages are those that session.messages gave, as a case has them.
