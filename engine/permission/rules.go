@@ -129,11 +129,30 @@ func (r Rule) name() string { return fmt.Sprintf("the rule %q", r.String()) }
 
 // unsure says why a rule may be about a call.
 func (s subject) unsure(r Rule) string {
-	why := s.line.open
-	if why == "" {
-		why = "some of its words are not known before it runs"
+	why := "some of its words are not known before it runs"
+	switch about := r.kind != onCommand; {
+	case about && s.line.has(func(w word) bool { return w.glob }):
+		why = "it names such a file, or may mean one by a pattern, and nobody can tell what it does with it"
+	case about:
+		why = "it names such a file, and nobody can tell what it does with it"
+	case s.line.open != "":
+		why = s.line.open
+	case !s.line.has(func(w word) bool { return w.kind != known }):
+		why = "it has that command among its words, and another program may run it"
 	}
 	return fmt.Sprintf("%s, which may forbid it: %s,", r.name(), why)
+}
+
+// has reports whether a line has such a word; words that may follow are of any kind.
+func (l commandLine) has(such func(word) bool) bool {
+	for _, f := range l.files {
+		if such(f.path) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(l.commands, func(c simpleCommand) bool {
+		return c.more && such(word{kind: many}) || slices.ContainsFunc(c.words, such) || slices.ContainsFunc(c.values, such)
+	})
 }
 
 // fits says how sure it is that a rule that forbids or asks is about a call.

@@ -220,6 +220,35 @@ func TestRulesAreNotAnsweredAutomatically(t *testing.T) {
 	}
 }
 
+// A question says what is not known, and why it matters.
+func TestUnsure(t *testing.T) {
+	const (
+		words   = "some of its words are not known before it runs"
+		names   = "it names such a file, and nobody can tell what it does with it"
+		pattern = "it names such a file, or may mean one by a pattern, and nobody can tell what it does with it"
+		among   = "it has that command among its words, and another program may run it"
+	)
+	for _, tt := range []struct{ rule, command, want string }{
+		{"exec(git push *)", "git $X", words},
+		{"exec(git push *)", "$X push", "its program is not known before it runs"},
+		{"exec(git push *)", "echo push | xargs git", words},
+		{"exec(git push *)", "perl -e 'system(\"git push\")'", among},
+		{"exec(git push *)", "sh -c \"$X\"", "a shell runs what is not known"},
+		{"Edit(*.lock)", "echo hi | tee out.lock", names},
+		{"Edit(*.lock)", "cp a.lock b", names},
+		{"Edit(*.lock)", "cp a.lock $B", names},
+		{"Edit(*.lock)", "rm *.lock", pattern},
+		{"Read(.env)", "X=.env; cat $X", names},
+		{"Read(.env)", "cat .e*", pattern},
+		{"Read(.env)", "sh -c \"$X\" .env2; dd if=.env", names},
+	} {
+		want := `the rule "deny ` + tt.rule + `", which may forbid it: ` + tt.want + ","
+		if verdict, by := policyOf(t, WorkspaceWrite, "deny "+tt.rule).Decide(execCall(tt.command)); verdict != Ask || by != want {
+			t.Errorf("%s: %v by %s\nwant %s", tt.command, verdict, by, want)
+		}
+	}
+}
+
 func TestHides(t *testing.T) {
 	p := policyOf(t, WorkspaceWrite, "deny Bash", "deny Read(.env)", "ask grep")
 	for tool, want := range map[string]bool{"exec": true, "write_stdin": true, "read_file": false, "grep": false} {
