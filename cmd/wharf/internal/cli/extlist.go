@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -115,6 +114,8 @@ func listTable(io stdio, modules []store.Module, shipped bool) error {
 			signed := "no"
 			if !m.Signer.IsZero() {
 				signed = "yes"
+			} else if _, shipped := store.ShippedName(m.Source); shipped {
+				signed = shippedText
 			}
 			source, _ := shortened(plainly(m.Source), shownWidth)
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Version, roleName(m.Guard), keyList(m.Granted), signed, source)
@@ -204,59 +205,4 @@ func notThere(err error) error {
 		return exitError{exitUsage, err}
 	}
 	return err
-}
-
-func extGrant(_ context.Context, io stdio, args []string) error {
-	return changeGrants(io, "ext grant", args, func(e store.Entry, asked capability.Set, keys []string) capability.Set {
-		grant, _ := capability.ParseWords(keys) // which was checked
-		return e.Granted.Plus(grant.Effective(e.Name, asked).Set)
-	})
-}
-
-func extRevoke(_ context.Context, io stdio, args []string) error {
-	return changeGrants(io, "ext revoke", args, func(e store.Entry, _ capability.Set, keys []string) capability.Set {
-		if slices.Contains(keys, "all") {
-			return capability.Set{}
-		}
-		return e.Granted.Without(keys...)
-	})
-}
-
-// changeGrants is grant and revoke.
-func changeGrants(io stdio, name string, args []string, next func(store.Entry, capability.Set, []string) capability.Set) error {
-	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	if err := parse(io, flags, name+" NAME all|KEY…", args); err != nil {
-		return err
-	}
-	if flags.NArg() < 2 {
-		return usagef("%s: it takes the name of an installed extension, and all or keys: %s", name, strings.Join(capability.Keys, ", "))
-	}
-	extension, keys := flags.Arg(0), flags.Args()[1:]
-	if _, err := capability.ParseWords(keys); err != nil || keys[0] == "none" {
-		return usagef("%s: %s: write all, or keys of [capabilities]: %s", name, strings.Join(keys, " "), strings.Join(capability.Keys, ", "))
-	}
-	f, err := findFolders()
-	if err != nil {
-		return err
-	}
-	var unasked []string
-	granted, err := f.store().SetGrants(extension, func(e store.Entry, asked capability.Set) capability.Set {
-		for _, key := range keys {
-			if key != "all" && asked.Line(key) == "" {
-				unasked = append(unasked, key)
-			}
-		}
-		return next(e, asked, keys)
-	})
-	if err != nil {
-		return notThere(err)
-	}
-	if len(unasked) > 0 {
-		fmt.Fprintf(io.err, "wharf: it does not ask for %s\n", strings.Join(unasked, ", "))
-	}
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(io.out, "%-13s %s\n", name, fmt.Sprintf(format, args...))
-	}
-	describeAsked(row, "granted", granted)
-	return nil
 }

@@ -151,12 +151,15 @@ func missing[T ~string](before, after []T) (lost []string) {
 	return lost
 }
 
+// shippedText is what takes the place of a signature.
+const shippedText = "it comes with wharf"
+
 // signedText says who vouches for it.
 func signedText(p store.Proposal) string {
 	_, shipped := store.ShippedName(p.Source)
 	switch {
 	case shipped:
-		return "it comes with this wharf"
+		return shippedText
 	case p.NewKey:
 		return fmt.Sprintf("by %s, a key that lies beside it: anybody could have put it there", p.Signer)
 	case !p.Signer.IsZero():

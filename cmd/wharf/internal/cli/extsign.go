@@ -170,7 +170,7 @@ func verifyInstalled(io stdio, names []string) error {
 		if !m.Signer.IsZero() {
 			signed = "signed by " + m.Signer.String()
 		} else if _, shipped := store.ShippedName(m.Source); shipped {
-			signed = "it came with wharf"
+			signed = shippedText
 		}
 		fmt.Fprintf(io.out, "%s %s is what was installed, %s\n", m.Name, m.Version, signed)
 	}

@@ -233,7 +233,11 @@ func permissionsRevoke(_ context.Context, io stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	return forget(found.folders, found.workspace, f.Arg(0))
+	if err := forget(found.folders, found.workspace, f.Arg(0)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.out, "revoked %q in %s: your rules and the profile decide again\n", f.Arg(0), printable(found.workspace))
+	return err
 }
 
 // explained is the output of permissions explain --json.
