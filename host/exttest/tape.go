@@ -24,6 +24,7 @@ type Tape struct {
 	steps   []table           // the calls
 	answers []answer          // of the world
 	written map[string]bool   // files that the extension wrote
+	sized   map[string]bool   // files of which no more than the size is known
 	told    []json.RawMessage // the messages that it was told last
 }
 
@@ -37,7 +38,7 @@ type answer struct {
 // that of the extension's [host.Options]; the values of secrets never get into a
 // case.
 func NewTape(ctx context.Context, ext *host.Extension, config map[string]any, secrets *secret.Store) (*Tape, error) {
-	t := &Tape{secrets: secrets, seen: map[string]table{}, written: map[string]bool{}}
+	t := &Tape{secrets: secrets, seen: map[string]table{}, written: map[string]bool{}, sized: map[string]bool{}}
 	t.begun.put("now", literal(time.Now().UTC().Format(time.RFC3339)))
 	asked, granted := ext.Manifest.Capabilities, ext.Granted.Set
 	switch {
@@ -149,6 +150,10 @@ func (t *Tape) answered(c host.Taped) {
 				t.file(read[abi.PathRequest](c.In).Path+"/"+entry.Name, "")
 			}
 		}
+	case "fs.stat":
+		if out := read[abi.StatResponse](c.Out); strings.HasPrefix(out.Mode, "-") {
+			t.size(read[abi.PathRequest](c.In).Path, out.Size)
+		}
 	case "fs.write":
 		t.written[read[abi.WriteRequest](c.In).Path] = true
 	}
@@ -187,13 +192,27 @@ func (t *Tape) file(path, content string) {
 	}
 }
 
+// mostSized bounds a file of which only the size is known.
+const mostSized = 64 << 10
+
+// size notes a file of which no more is known, and is made up of x.
+func (t *Tape) size(path string, size int64) {
+	name := strings.TrimPrefix(path, "./")
+	if i := t.seen["files"].find(name); size > mostSized || i >= 0 && t.seen["files"][i].value != "" {
+		return
+	}
+	t.file(path, strings.Repeat("x", int(size)))
+	t.sized[name] = true
+}
+
 // see notes an entry of the world, once.
 func (t *Tape) see(key, name, value string) {
 	entries := t.seen[key]
 	if i := entries.find(name); i < 0 {
 		entries = append(entries, field{name, value})
-	} else if entries[i].value == "" { // a name that was listed, and is read now
+	} else if entries[i].value == "" || key == "files" && t.sized[name] && value != "" { // a name that was listed, or looked at, and is read now
 		entries[i].value = value
+		delete(t.sized, name)
 	}
 	t.seen[key] = entries
 }

@@ -112,7 +112,7 @@ func (t *tester) keep(ctx context.Context, runner *exttest.Runner, into recorded
 	}
 	report := &testReport{Extension: runner.Manifest.Name}
 	report.add(f, result)
-	fmt.Fprintf(t.io.err, "%srecorded: it does not come out as the run did: what differs hangs on time, on chance or on what a case cannot give: mend it by hand\n",
+	fmt.Fprintf(t.io.err, "%srecorded: it does not come out as the run did: what differs hangs on something that a recording does not keep, such as a time, a folder, or what is in a file that was only looked at: mend it by hand\n",
 		printable(t.text(report)))
 	return exitError{code: exitFailed} // which has been shown
 }
