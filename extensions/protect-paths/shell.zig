@@ -31,7 +31,7 @@ const runners = [_][]const u8{
     "sh",      "bash", "dash", "zsh",  "ksh",    "ash",    "fish", "eval", "source",   ".",     "xargs",   "env",    "sudo",  "doas",
     "ssh",     "su",   "node", "perl", "ruby",   "php",    "find", "exec", "expect",   "trap",  "at",      "batch",  "watch", "script",
     "deno",    "bun",  "vi",   "vim",  "docker", "podman", "make", "time", "parallel", "nohup", "timeout", "setsid", "nice",  "busybox",
-    "command",
+    "command", "alias",
 };
 
 /// Words behind which a command begins.
@@ -57,6 +57,7 @@ const Reader = struct {
     command: []const u8 = "", // the name of the simple command that is being read
     runs: bool = false, // something here runs texts
     texts: std.ArrayList([]const u8) = .empty,
+    spoken: std.ArrayList([]const u8) = .empty, // words that are only printed, unless something here runs what it reads
     documents: std.ArrayList(Document) = .empty, // whose text has not come yet
 
     const Document = struct { end: []const u8, quoted: bool };
@@ -68,6 +69,7 @@ const Reader = struct {
         if (r.quotes) r.report.unknown(r.report.context, "a quote that does not end");
         r.endCommand();
         if (!r.runs) return;
+        for (r.spoken.items) |word| r.report.word(r.report.context, word);
         for (r.texts.items) |inner| readAt(r.report, inner, r.depth + 1);
     }
 
@@ -142,7 +144,10 @@ const Reader = struct {
             r.i = closing(r.text, from, '(', ')');
             const inner = r.text[from..@min(r.i, r.text.len)];
             const is_number = inner.len > 1 and inner[0] == '(' and closing(inner, 1, '(', ')') == inner.len - 1;
-            if (is_number) return r.add('0');
+            if (is_number) {
+                r.substitutions(inner);
+                return r.add('0');
+            }
             readAt(r.report, inner, r.depth + 1);
             return r.unknownPart();
         }
@@ -277,7 +282,8 @@ const Reader = struct {
             return r.tell(text);
         }
         if (oneOf(&runners, baseName(plain)) or std.mem.startsWith(u8, baseName(plain), "python")) r.runs = true;
-        if (!oneOf(&speakers, r.command)) r.tell(text);
+        if (!oneOf(&speakers, r.command)) return r.tell(text);
+        if (!r.is_unknown) r.spoken.append(allocator, text) catch unreachable;
     }
 
     fn tell(r: *Reader, text: []const u8) void {
