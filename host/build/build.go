@@ -38,10 +38,16 @@ type Result struct {
 // ManifestFile is the name of the manifest in an extension's folder.
 const ManifestFile = "extension.toml"
 
+// ErrNoManifest reports a folder that is not an extension's, or not yet.
+var ErrNoManifest = errors.New("it is no folder of an extension: it has no " + ManifestFile + ": name the folder that has it, or begin one: wharf ext new NAME")
+
 // Extension builds the folder's extension and writes DIR/NAME.wasm. What the
 // host would refuse to load is an error, and then nothing is written.
 func Extension(ctx context.Context, cfg Config) (*Result, error) {
 	text, err := readManifest(cfg.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("build extension: %s: %w", cfg.Dir, ErrNoManifest)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("build extension: %w", err)
 	}

@@ -154,7 +154,7 @@ func TestRefused(t *testing.T) {
 		files []string
 		want  string
 	}{
-		{"no manifest", []string{"x.wat", watText}, "build extension: open DIR/extension.toml: no such file or directory"},
+		{"no manifest", []string{"x.wat", watText}, "build extension: DIR: it is no folder of an extension: it has no extension.toml: name the folder that has it, or begin one: wharf ext new NAME"},
 		{"a bad manifest", []string{ManifestFile, manifestText + "x = 1\n", "x.wat", watText}, `build extension: DIR/extension.toml: manifest line 6: unknown key "x": there are tools, timeout, on_failure`},
 		{"no sources", []string{ManifestFile, manifestText}, `build extension "x": DIR has no sources: put those of one language beside extension.toml: *.go for Go, src/lib.rs for Rust, assembly/index.ts for AssemblyScript, *.c for C, *.zig for Zig, *.wat for WebAssembly text`},
 		{"two languages", []string{ManifestFile, manifestText, "x.c", cText, "x.wat", watText}, `build extension "x": DIR has sources in C and in WebAssembly text: keep one`},

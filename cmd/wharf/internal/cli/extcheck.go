@@ -118,7 +118,7 @@ func readManifestFile(dir string) (string, *host.Manifest, error) {
 	file := filepath.Join(dir, build.ManifestFile)
 	text, err := host.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil, fmt.Errorf("it is no folder of an extension: it has no %s", build.ManifestFile)
+		return "", nil, build.ErrNoManifest
 	}
 	if err != nil {
 		return "", nil, err
