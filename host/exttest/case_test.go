@@ -3,6 +3,7 @@ package exttest_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -192,6 +193,30 @@ fails = "no answer in time: it ran for 1s: make it faster, or raise its timeout 
 	}
 	if again, err := f.Update(results, r.Manifest); err != nil || again != text {
 		t.Errorf("a second update changes it: %v\n%s", err, again)
+	}
+}
+
+// An answer that is not as expected is shown with what the handler logged and tried, once.
+func TestSeen(t *testing.T) {
+	_, results := run(t, open(t), `[[case]]
+name = "a"
+  [[case.step]]
+  tool = "relay"
+  arguments = { op = "fs.read", request = { path = "secret.txt" } }
+  result = { content = "other" }
+  tries = []
+  [[case.step]]
+  tool = "relay"
+  arguments = { op = "kv.get", request = { key = "k" } }
+  result = { content = "other" }`)
+	refused := `it tried fs.read secret.txt (refused): capability not granted: fs: the manifest does not ask for it: add { path = "secret.txt", mode = "read" } to fs under [capabilities], and grant it`
+	want := [][]string{{refused}, nil, {"it tried kv.get k"}}
+	var got [][]string
+	for _, f := range results[0].Failures {
+		got = append(got, f.Seen)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("seen\n%q\nwant\n%q", got, want)
 	}
 }
 

@@ -59,9 +59,10 @@ type Result struct {
 
 // Failure is what was not as a case has it.
 type Failure struct {
-	Line int    // in the file
-	What string // in one line
-	Diff string // from what was expected to what came; may be empty
+	Line int      // in the file
+	What string   // in one line
+	Diff string   // from what was expected to what came; may be empty
+	Seen []string // what the handler logged and tried, where that may say why
 }
 
 // Run runs a case. Its error is that of a machine that cannot, or of ctx; what the
@@ -147,7 +148,7 @@ func (r *Runner) extension(ctx context.Context, c *Case) (*host.Extension, error
 }
 
 func (r *Result) fail(line int, what, diff string) {
-	r.Failures = append(r.Failures, Failure{line, what, diff})
+	r.Failures = append(r.Failures, Failure{Line: line, What: what, Diff: diff})
 }
 
 // Passed reports whether all was as the case has it.
@@ -193,6 +194,7 @@ func (r *Result) judge(ctx context.Context, ext *host.Extension, stage *stage, s
 		}
 		all = append(all, expectation{step, "writes", written, false})
 	}
+	seen := out.seen()
 	for _, e := range all {
 		want, err := step.want(e.key)
 		if err != nil {
@@ -200,6 +202,9 @@ func (r *Result) judge(ctx context.Context, ext *host.Extension, stage *stage, s
 		}
 		if diff := difference(want, e.got); diff != "" {
 			r.fail(step.Line, e.told(name), diff)
+			if e.must && seen != nil {
+				r.Failures[len(r.Failures)-1].Seen, seen = seen, nil // once
+			}
 		}
 	}
 	r.steps = append(r.steps, all...)
@@ -247,6 +252,28 @@ func (s *Step) expect(out Outcome) []expectation {
 			emitted = append(emitted, map[string]any{"name": e.Name, "data": plain(data)})
 		}
 		all = append(all, expectation{s, "emits", emitted, false})
+	}
+	return all
+}
+
+// mostSeen bounds what is shown of a call that did not come out as expected.
+const mostSeen = 20
+
+// seen tells what a handler logged and tried.
+func (o Outcome) seen() []string {
+	var all []string
+	for _, l := range o.Log {
+		all = append(all, "it logged "+l.Level+": "+l.Text)
+	}
+	for _, op := range o.Operations {
+		text := "it tried " + op.String()
+		if op.Reason != "" {
+			text += ": " + op.Reason
+		}
+		all = append(all, text)
+	}
+	if left := len(all) - mostSeen; left > 0 {
+		all = append(all[:mostSeen], fmt.Sprintf("and %d more", left))
 	}
 	return all
 }

@@ -37,9 +37,10 @@ type testCase struct {
 }
 
 type testFailure struct {
-	Line    int    `json:"line"`
-	Message string `json:"message"`
-	Diff    string `json:"diff,omitempty"`
+	Line    int      `json:"line"`
+	Message string   `json:"message"`
+	Diff    string   `json:"diff,omitempty"`
+	Seen    []string `json:"seen,omitempty"` // what the handler logged and tried
 }
 
 // tester is a call of ext test.
@@ -260,7 +261,7 @@ func (r *testReport) add(f *exttest.File, result exttest.Result) {
 		TimeMS: milliseconds(result.Took), Failures: []testFailure{},
 	}
 	for _, failure := range result.Failures {
-		c.Failures = append(c.Failures, testFailure{failure.Line, failure.What, failure.Diff})
+		c.Failures = append(c.Failures, testFailure{failure.Line, failure.What, failure.Diff, failure.Seen})
 	}
 	if c.Passed {
 		r.Passed++
@@ -286,6 +287,9 @@ func (t *tester) text(r *testReport) string {
 			fmt.Fprintf(&b, "      line %d: %s\n", f.Line, f.Message)
 			for line := range strings.Lines(f.Diff) {
 				fmt.Fprintf(&b, "        %s", line)
+			}
+			for _, text := range f.Seen {
+				fmt.Fprintf(&b, "        %s\n", oneLine(text, 500))
 			}
 		}
 	}
