@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 
 	"github.com/wharf-agent/wharf/engine/hook"
+	"github.com/wharf-agent/wharf/engine/permission"
+	"github.com/wharf-agent/wharf/engine/tool/builtin"
 	"github.com/wharf-agent/wharf/guest-sdk/conformance"
 	"github.com/wharf-agent/wharf/host/capability"
 )
@@ -16,6 +20,7 @@ import (
 const (
 	hooksPath        = "../docs/extensions/hooks.md"
 	capabilitiesPath = "../docs/extensions/capabilities.md"
+	toolsPath        = "../docs/tools.md"
 )
 
 // hooksPage brings the reference of the hook points up to date. Its examples are
@@ -134,4 +139,76 @@ func capabilitiesPage() ([]byte, error) {
 		}
 	}
 	return section(capabilitiesPath, lines)
+}
+
+// effects are what tools do to the world, in words.
+var effects = map[permission.Effect]string{
+	permission.Reads: "reads", permission.Writes: "changes files", permission.Executes: "runs commands", permission.Network: "talks to other machines",
+}
+
+// toolsPage brings the page of the built-in tools up to date with what they say of themselves.
+func toolsPage() ([]byte, error) {
+	lines := []string{"| tool | what it does to the world | arguments |", "| --- | --- | --- |"}
+	var sections []string
+	for _, t := range builtin.Tools(nil, nil, nil) { // to be looked at, not run
+		spec := t.Spec()
+		arguments, err := toolArguments(spec.InputSchema)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", spec.Name, err)
+		}
+		var names []string
+		sections = append(sections, "", "## "+spec.Name, "", spec.Description, "", "| argument | is | |", "| --- | --- | --- |")
+		for _, a := range arguments {
+			names = append(names, "`"+a.name+"`")
+			sections = append(sections, strings.Replace(fmt.Sprintf("| `%s` | %s | %s |", a.name, a.kind, a.doc), "|  |", "| |", 1))
+		}
+		lines = append(lines, fmt.Sprintf("| [`%s`](#%s) | %s | %s |", spec.Name, spec.Name, effects[spec.Effect], strings.Join(names, ", ")))
+	}
+	return section(toolsPath, append(lines, sections...))
+}
+
+// toolArgument is an argument as the page has it.
+type toolArgument struct{ name, kind, doc string }
+
+// toolArguments lists the arguments of a schema: those that are needed in their order, and
+// the others, by their names, with a question mark.
+func toolArguments(schema json.RawMessage) ([]toolArgument, error) {
+	var s struct {
+		Required   []string `json:"required"`
+		Properties map[string]struct {
+			Type        string `json:"type"`
+			Description string `json:"description"`
+			Minimum     *int   `json:"minimum"`
+			Maximum     *int   `json:"maximum"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil, err
+	}
+	names := slices.Sorted(maps.Keys(s.Properties))
+	slices.SortStableFunc(names, func(a, b string) int { return order(s.Required, a) - order(s.Required, b) })
+	var all []toolArgument
+	for _, name := range names {
+		p := s.Properties[name]
+		kind := p.Type
+		if p.Minimum != nil {
+			kind += fmt.Sprintf(", at least %d", *p.Minimum)
+		}
+		if p.Maximum != nil {
+			kind += fmt.Sprintf(", at most %d", *p.Maximum)
+		}
+		if !slices.Contains(s.Required, name) {
+			name += "?"
+		}
+		all = append(all, toolArgument{name, kind, p.Description})
+	}
+	return all, nil
+}
+
+// order is where a name stands in a list; what is not in it comes last.
+func order(list []string, name string) int {
+	if i := slices.Index(list, name); i >= 0 {
+		return i
+	}
+	return len(list)
 }

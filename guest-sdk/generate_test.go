@@ -35,6 +35,7 @@ var generated = []generatedFile{
 	{"zig/README.md", zigReadme},
 	{hooksPath, hooksPage},
 	{capabilitiesPath, capabilitiesPage},
+	{toolsPath, toolsPage},
 }
 
 // TestGenerated compares the generated files with what the table says now.
