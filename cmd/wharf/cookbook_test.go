@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -33,6 +36,24 @@ func TestFromClaudeCode(t *testing.T) {
 	tryRecipe(t, string(text))
 }
 
+// plain is wharf as users have it, without the race detector, under which a guest in
+// Go takes many times as long.
+var plain = sync.OnceValues(func() (string, error) {
+	var err error
+	if plainDir, err = os.MkdirTemp("", "wharf-plain-"); err != nil {
+		return "", err
+	}
+	path := filepath.Join(plainDir, "wharf")
+	cmd := exec.Command("go", "build", "-o", path, ".")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false", "CGO_ENABLED=0")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build wharf: %w\n%s", err, said)
+	}
+	return path, nil
+})
+
+var plainDir string // of that wharf; removed when all tests have ended
+
 var recipeBlock = regexp.MustCompile("(?ms)^```(go|toml)\n(.*?)^```$")
 
 // tryRecipe builds and tests what a text has: a manifest, a source and cases.
@@ -52,7 +73,11 @@ func tryRecipe(t *testing.T, text string) {
 			t.Fatal(err)
 		}
 	}
-	wharf := runner(t, work)
+	program, err := plain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wharf := runnerOf(t, work, program)
 	if out := wharf("ext", "test"); !strings.HasSuffix(out, " passed\n") {
 		t.Errorf("ext test:\n%s", out)
 	}

@@ -28,7 +28,10 @@ func TestMain(m *testing.M) {
 // tests runs the tests with a compiler that is built without the race detector.
 type tests struct{ m *testing.M }
 
-func (t tests) Run() int { return hosttest.Main(t.m) }
+func (t tests) Run() int {
+	defer func() { _ = os.RemoveAll(plainDir) }()
+	return hosttest.Main(t.m)
+}
 
 // TestScript runs the command line as its users do. One compile cache serves
 // all scripts.

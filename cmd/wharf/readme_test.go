@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/wharf-agent/wharf/host/hosttest"
 )
 
 // codeBlock returns the README's only code block of that language which
@@ -84,6 +86,10 @@ func runner(t *testing.T, work string) func(args ...string) string {
 func runnerOf(t *testing.T, work, program string) func(args ...string) string {
 	t.Helper()
 	home := t.TempDir()
+	compiler, err := hosttest.Compiler()
+	if err != nil {
+		t.Fatal(err)
+	}
 	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +98,7 @@ func runnerOf(t *testing.T, work, program string) func(args ...string) string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), program, args...)
 		cmd.Dir = work
-		cmd.Env = append(os.Environ(), "HOME="+home, "GOFLAGS=-race", "GOPROXY=off", "GOCACHE="+strings.TrimSpace(string(cache)))
+		cmd.Env = append(os.Environ(), "HOME="+home, "GOFLAGS=-race", "GOPROXY=off", "GOCACHE="+strings.TrimSpace(string(cache)), "WHARF_TEST_COMPILER="+compiler)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
