@@ -119,7 +119,7 @@ type loader struct {
 // loadConfig reads the user's file (or the one named by file), the project's
 // if it is trusted, the environment, and sets.
 func loadConfig(f folders, file, workspace string, sets []string) (config, []string, error) {
-	l := loader{user: f.configFile(), merged: map[string]any{}, rows: map[string][]string{}}
+	l := loader{user: f.configFile(), merged: map[string]any{}}
 	path := cmp.Or(file, l.user)
 	text, err := os.ReadFile(path)
 	switch {

@@ -24,6 +24,9 @@ func remedyOfRow(name string) func(key, line string) string {
 
 // noteRows notes which extensions a layer has a row for.
 func (l *loader) noteRows(from string, keys []toml.Key) {
+	if l.rows == nil {
+		l.rows = map[string][]string{}
+	}
 	for _, key := range keys {
 		if len(key) < 2 || key[0] != "extensions" {
 			continue
