@@ -19,7 +19,7 @@ func TestConfigurationIsDocumented(t *testing.T) {
 	if !ok {
 		t.Fatal("docs/configuration.md has no example")
 	}
-	l := loader{merged: map[string]any{}}
+	l := loader{merged: map[string]any{}, rows: map[string][]string{}}
 	if err := l.addFile("/home/me/.config/wharf/config.toml", []byte(example), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestWrongTypesAreToldInWords(t *testing.T) {
 		{`prices.m=3`, `--set:1: prices.m is a table: write [prices.m] and what is in it below`},
 	}
 	for _, tt := range tests {
-		l := loader{merged: map[string]any{}}
+		l := loader{merged: map[string]any{}, rows: map[string][]string{}}
 		if err := l.addSetting("--set", tt.set); err == nil || err.Error() != tt.want {
 			t.Errorf("%s: %v; want %s", tt.set, err, tt.want)
 		}
