@@ -66,15 +66,18 @@ func TestApproval(t *testing.T) {
 		{
 			"yes is for one call", &approver{answers: []permission.Answer{{Allowed: true}, {}}},
 			[]session.Event{
-				asked("wharf_1_1_1", "a"), session.ApprovalDecided{CallID: "wharf_1_1_1", Allowed: true},
-				asked("wharf_1_2_1", "b"), session.ApprovalDecided{CallID: "wharf_1_2_1"},
+				asked("wharf_1_1_1", "a"),
+				session.ApprovalDecided{CallID: "wharf_1_1_1", Allowed: true},
+				asked("wharf_1_2_1", "b"),
+				session.ApprovalDecided{CallID: "wharf_1_2_1"},
 			},
 			[]string{"denied by the user: do not try it another way, and say what you would do instead"},
 		},
 		{
 			"yes for the session is for all that the rule is about", &approver{answers: []permission.Answer{{Allowed: true, Scope: permission.Session}}},
 			[]session.Event{
-				asked("wharf_1_1_1", "a"), session.ApprovalDecided{CallID: "wharf_1_1_1", Allowed: true},
+				asked("wharf_1_1_1", "a"),
+				session.ApprovalDecided{CallID: "wharf_1_1_1", Allowed: true},
 				session.PermissionGranted{Rule: "echo", Scope: "session"},
 			},
 			nil,
@@ -82,8 +85,10 @@ func TestApproval(t *testing.T) {
 		{
 			"a word goes to the model", &approver{answers: []permission.Answer{{Message: "use cat"}, {Allowed: true}}},
 			[]session.Event{
-				asked("wharf_1_1_1", "a"), session.ApprovalDecided{CallID: "wharf_1_1_1", Message: "use cat"},
-				asked("wharf_1_2_1", "b"), session.ApprovalDecided{CallID: "wharf_1_2_1", Allowed: true},
+				asked("wharf_1_1_1", "a"),
+				session.ApprovalDecided{CallID: "wharf_1_1_1", Message: "use cat"},
+				asked("wharf_1_2_1", "b"),
+				session.ApprovalDecided{CallID: "wharf_1_2_1", Allowed: true},
 			},
 			[]string{"denied by the user: use cat"},
 		},
