@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"os/exec"
+	"os/signal"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -29,6 +31,8 @@ func TestMain(m *testing.M) {
 type tests struct{ m *testing.M }
 
 func (t tests) Run() int {
+	// Whoever started the tests by nohup has SIGHUP ignored; the commands here are not to.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	defer func() { _ = os.RemoveAll(plainDir) }()
 	return hosttest.Main(t.m)
 }
