@@ -23,12 +23,12 @@ func policyOf(t testing.TB, profile Profile, rules ...string) *Policy {
 		}
 		all = append(all, r)
 	}
-	return p.WithRules(all, Place{Workspace: "/work", Home: "/home/me", Resolve: func(path string) string {
+	return p.WithRules(all, Place{Workspace: "/workspace", Home: "/home/me", Resolve: func(path string) string {
 		switch path {
 		case "link":
 			return "secrets/key"
 		case "link2":
-			return "/work/go.mod"
+			return "/workspace/go.mod"
 		}
 		return ""
 	}})
@@ -130,7 +130,7 @@ func TestPathRules(t *testing.T) {
 		{fileCall("read_file", Reads, ".env"), Deny},
 		{fileCall("read_file", Reads, "a/b/.env"), Deny},
 		{fileCall("read_file", Reads, "./x/../.env"), Deny},
-		{fileCall("read_file", Reads, "/work/.env"), Deny},
+		{fileCall("read_file", Reads, "/workspace/.env"), Deny},
 		{fileCall("read_file", Reads, ".env.example"), Allow},
 		{fileCall("grep", Reads, "secrets/a/b"), Deny},
 		{fileCall("find_files", Reads, "secrets"), Deny},
@@ -145,7 +145,7 @@ func TestPathRules(t *testing.T) {
 		{fileCall("write_file", Writes, "x/y.lock"), Ask},
 		{execCall("cat .env"), Deny},
 		{execCall("grep KEY < ./.env"), Deny},
-		{execCall("cp /work/secrets/a b"), Deny},
+		{execCall("cp /workspace/secrets/a b"), Deny},
 		{execCall("sh -c 'cat a/.env'"), Deny},
 		{execCall("cat link"), Deny},
 		{execCall("echo x > go.mod"), Deny},

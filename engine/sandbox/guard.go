@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -56,10 +55,8 @@ func (g *guard) add(top string, outermost bool) error {
 	if outermost && LooksLikeHome(top) {
 		protected = append(protected, protectedInHome...)
 	}
-	if outermost { // so that no command can make it
-		if err := os.Mkdir(filepath.Join(top, ".wharf"), 0o755); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) {
-			return err
-		}
+	if outermost { // so that no command can make it; where that fails, it counts as absent
+		_ = os.Mkdir(filepath.Join(top, ".wharf"), 0o755)
 	}
 	for _, name := range protected {
 		if err := g.seal(filepath.Join(top, name)); err != nil {
@@ -111,9 +108,7 @@ func (g *guard) addGit(git string) error {
 	if !there {
 		return g.seal(git)
 	}
-	if err := os.Mkdir(filepath.Join(git, "hooks"), 0o755); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
+	_ = os.Mkdir(filepath.Join(git, "hooks"), 0o755) // likewise
 	if _, err := g.pin(filepath.Join(git, "info")); err != nil {
 		return err
 	}
