@@ -75,7 +75,7 @@ func (t *turn) overBudget() error {
 func (t *turn) counts() hook.Counts {
 	b := t.cfg.Budget
 	return hook.Counts{
-		Steps: t.step, MaxSteps: t.cfg.MaxSteps, Usage: t.usage, Cost: t.cost,
+		Steps: t.step, MaxSteps: t.allowed, Usage: t.usage, Cost: t.cost,
 		Budget: hook.Budget{Tokens: b.Tokens, Cost: b.Cost, TimeMS: b.Time.Milliseconds()},
 	}
 }

@@ -44,6 +44,9 @@ type judged struct {
 // a judged call, the result is why it does not run. The error is what ends the
 // turn.
 func (t *turn) judge(ctx context.Context, by string, call session.Call) (*judged, tool.Result, error) {
+	if refusal := t.refuseGoal(by, call); refusal != nil {
+		return nil, t.deny(by, call, refusal.Error()), nil
+	}
 	target, bad := t.cfg.Tools.Lookup(call.Name)
 	if bad != nil {
 		return nil, *bad, nil

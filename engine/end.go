@@ -28,6 +28,9 @@ func (t *turn) end(ctx context.Context, err error) Result {
 	if failure := t.hooks.OnFinally(last, t.at(), reason, t.text); failure != nil && err == nil {
 		err, reason = failure, reasonOf(last, failure)
 	}
+	if failure := t.endGoal("ended", "the turn ended as "+string(reason)); failure != nil && err == nil {
+		err, reason = failure, session.ToolError
+	}
 	ended := session.TurnEnded{Turn: t.number, Reason: reason, Text: t.text, Usage: t.usage, Steps: t.steps()}
 	if err != nil {
 		ended.Error = strings.ToValidUTF8(err.Error(), "�")
@@ -42,7 +45,7 @@ func (t *turn) end(ctx context.Context, err error) Result {
 }
 
 // steps is how many of its steps the turn took; a last word is none of them.
-func (t *turn) steps() int { return min(t.step, t.cfg.MaxSteps) }
+func (t *turn) steps() int { return min(t.step, t.allowed) }
 
 // outcome tells hooks of the answer, or why there is none. A cancel is neither, and
 // a fault of ours or of a hook is no result.

@@ -38,7 +38,8 @@ type Config struct {
 	// a turn's first request. An answer that does not meet the OutputSchema is asked
 	// for again once; then the turn ends with reason model_error.
 	Options     session.Options
-	MaxSteps    int           // model requests in one turn; 0 means 40
+	MaxSteps    int           // model requests in one turn, or in a round of one with a goal; 0 means 40
+	GoalRounds  int           // of a turn with a goal; 0 means 12
 	Parallel    int           // calls of one reply that run side by side at most; 0 means 8
 	ToolTimeout time.Duration // for a call of a tool that names none; 0 means 2 minutes
 
@@ -79,7 +80,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Provider == nil || cfg.Log == nil {
 		return nil, errors.New("engine: Config needs both a Provider and a Log")
 	}
-	if cfg.MaxSteps < 0 || cfg.Parallel < 0 || cfg.ToolTimeout < 0 || cfg.RequestTimeout < 0 || cfg.Retry.Attempts < 0 || cfg.Retry.MaxWait < 0 {
+	if cfg.MaxSteps < 0 || cfg.GoalRounds < 0 || cfg.Parallel < 0 || cfg.ToolTimeout < 0 || cfg.RequestTimeout < 0 || cfg.Retry.Attempts < 0 || cfg.Retry.MaxWait < 0 {
 		return nil, errors.New("engine: a limit in Config is negative: use 0 for its default")
 	}
 	var fields map[string]json.RawMessage
@@ -88,6 +89,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	cfg.Tools = cmp.Or(cfg.Tools, &tool.Registry{})
 	cfg.MaxSteps = cmp.Or(cfg.MaxSteps, 40)
+	cfg.GoalRounds = cmp.Or(cfg.GoalRounds, goalRounds)
 	cfg.Parallel = cmp.Or(cfg.Parallel, 8)
 	cfg.ToolTimeout = cmp.Or(cfg.ToolTimeout, 2*time.Minute)
 	cfg.RequestTimeout = cmp.Or(cfg.RequestTimeout, 10*time.Minute)
@@ -186,7 +188,7 @@ func (e *Engine) runTurn(ctx context.Context, in Input, show func(Event)) Result
 	}
 	t := &turn{
 		Engine: e, number: e.cfg.Log.Turns() + 1, stop: stop, show: show, hooks: e.hooks.With(in.Hooks), model: e.header.Model,
-		contexts: e.carried, serial: make(chan struct{}, 1),
+		contexts: e.carried, serial: make(chan struct{}, 1), allowed: e.cfg.MaxSteps,
 	}
 	e.carried = nil
 	e.running.Store(t)

@@ -48,11 +48,12 @@ type plannedTurn struct {
 	Resume bool // the session is opened anew before
 	Torn   int  // bytes that its log lost then, as in a crash
 	Window int  // of the model from then on
+	Goal   bool
 }
 
 var plannedReplies = []string{
 	"text", "text", "length", "empty", "calls", "calls", "calls", "same call", "nameless", "cut call", "filtered", "busy", "overflow", "images",
-	"no class", "panic", "text, panic", "text, busy", "thought, busy", "deaf", "hang", "usage", "after the end", "binary",
+	"no class", "panic", "text, panic", "text, busy", "thought, busy", "deaf", "hang", "usage", "after the end", "binary", "goal",
 }
 
 var plannedAnswers = []string{
@@ -87,6 +88,7 @@ func drawSession(t *rapid.T) plannedSession {
 			Resume: rapid.Bool().Draw(t, "resume"),
 			Torn:   rapid.SampledFrom([]int{0, 0, 1, 300, 3_000}).Draw(t, "torn"),
 			Window: rapid.SampledFrom([]int{0, 100, 600}).Draw(t, "another window"),
+			Goal:   rapid.Bool().Draw(t, "goal"),
 		}
 	}), 1, 4).Draw(t, "turns")
 	return s
@@ -188,6 +190,9 @@ func plannedDeltas(kind string) []provider.Delta {
 			call("", "no such tool"),
 			call("n", "nest"),
 		}
+	case "goal":
+		said := `{"status":"reached","note":"seen"}`
+		return []provider.Delta{{Text: "Done."}, {Call: &session.Call{Name: engine.GoalTool, Arguments: said}}, call("", "echo")}
 	case "same call":
 		return []provider.Delta{call("s", "side"), call("s", "side"), call("s", "side"), call("s", "side"), call("s", "side"), {Finish: "stop"}}
 	case "nameless":
@@ -315,6 +320,7 @@ func (p *played) tools(t *testing.T) *tool.Registry {
 		fake("nest", permission.Reads, func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 			return p.engine.CallTool(ctx, "planned", tool.Call{ID: "y", Name: "echo", Arguments: json.RawMessage(`{"text":"x"}`)})
 		}),
+		fakeTool{tool.Spec{Tool: session.Tool{Name: engine.GoalTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, Effect: permission.Reads}, echo},
 		sideTool{fakeTool{fake("side", permission.Reads, nil).Spec(), func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			time.Sleep(100 * time.Millisecond)
 			return tool.Result{Content: strings.Repeat("long result \xff ", 200)}, ctx.Err()
@@ -360,7 +366,7 @@ func (p *played) equip(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := engine.Config{
-		Provider: p, Log: p.log, Tools: p.tools(t), Policy: policy, Model: "m", System: "house", MaxSteps: p.Steps,
+		Provider: p, Log: p.log, Tools: p.tools(t), Policy: policy, Model: "m", System: "house", MaxSteps: p.Steps, GoalRounds: 3,
 		Budget: engine.Budget{Tokens: p.Tokens, Time: p.Time}, RequestTimeout: 20 * time.Second,
 		Context: governance.Config{Window: p.Window, BlockLimit: p.Window * 3 / 4, MaxResult: 400},
 	}
@@ -387,14 +393,14 @@ func (p *played) turn(t *testing.T, planned plannedTurn) {
 	p.cancel, p.events, p.at = cancel, 0, planned
 	if planned.Run {
 		seen := 0
-		for range p.engine.Run(ctx, engine.Input{Text: planned.Prompt}) {
+		for range p.engine.Run(ctx, engine.Input{Text: planned.Prompt, Goal: planned.Goal}) {
 			if seen++; seen == planned.Cancel {
 				break
 			}
 		}
 		return
 	}
-	r := p.engine.Turn(ctx, engine.Input{Text: planned.Prompt})
+	r := p.engine.Turn(ctx, engine.Input{Text: planned.Prompt, Goal: planned.Goal})
 	if !slices.Contains(reasons, r.Reason) || (r.Err == nil) != (r.Reason == session.Completed) {
 		p.problem("a turn ended as %q: %v", r.Reason, r.Err)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -46,8 +47,8 @@ func (t *turn) meet(ctx context.Context, r reply) (again bool, err error) {
 // answered says what is wrong with the turn's answer: nil if it is whole and, as
 // the last hook left it, meets the output schema.
 func (t *turn) answered() error {
-	if t.limit != nil || t.schema == nil {
-		return t.limit
+	if t.limit != nil || t.unreached() != nil || t.schema == nil {
+		return cmp.Or(t.limit, t.unreached())
 	}
 	value, wrong := t.schema.Parse(t.text)
 	if wrong != nil {

@@ -18,9 +18,10 @@ type recordedTurn struct {
 	origin   string
 	prompt   *session.UserMessage // nil: it did not get into the log
 	steps    []*recordedStep
-	lastWord bool               // its last step is beyond the limit of steps
-	final    *string            // the text that finalize_content hooks made of the answer; nil: none did
-	ended    *session.TurnEnded // nil: the record ends within the turn
+	goal     *session.GoalChanged // as it was set; nil: there was none
+	lastWord bool                 // its last step is beyond the limit of steps
+	final    *string              // the text that finalize_content hooks made of the answer; nil: none did
+	ended    *session.TurnEnded   // nil: the record ends within the turn
 }
 
 // recordedStep is a step, with what was said before it.
@@ -32,6 +33,7 @@ type recordedStep struct {
 	exchanges []*exchange
 	instead   *session.AssistantMessage // that no request brought
 	objection string                    // of hooks to the turn's end
+	pursued   bool                      // the turn went on for its goal
 	results   []session.ToolResult
 	refused   []session.ContextReplaced // by what a request was shortened that was just refused
 }
@@ -96,6 +98,12 @@ func (p *recordReader) add(rec session.Record) {
 		p.turn.ended = &e
 	case session.UserMessage:
 		p.said(e)
+	case session.GoalChanged:
+		if e.Status == "set" {
+			p.turn.goal = &e
+		} else if p.step != nil {
+			p.step.pursued = p.step.pursued || e.Status == "round"
+		}
 	case session.Header:
 		p.header = e
 	case session.HookVerdict:
@@ -198,7 +206,7 @@ func (t *recordedTurn) cut() string {
 
 // input returns what the turn began with, as hooks left it.
 func (t *recordedTurn) input() Input {
-	in := Input{Origin: t.origin}
+	in := Input{Origin: t.origin, Goal: t.goal != nil}
 	if t.prompt != nil {
 		in.Text, in.Images = t.prompt.Content, t.prompt.Images
 	}
@@ -215,10 +223,21 @@ func (t *recordedTurn) header() session.Header {
 
 // maxSteps returns the limit of steps that the turn had, as far as it shows.
 func (t *recordedTurn) maxSteps() int {
+	if t.goal != nil {
+		return t.goal.Steps
+	}
 	if t.lastWord && len(t.steps) > 1 {
 		return len(t.steps) - 1
 	}
 	return math.MaxInt
+}
+
+// rounds returns the limit of rounds that the turn's goal had.
+func (t *recordedTurn) rounds() int {
+	if t.goal == nil {
+		return 0
+	}
+	return t.goal.Rounds
 }
 
 // fallbacks returns the models that were asked in the place of the first.

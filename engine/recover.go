@@ -172,7 +172,7 @@ func (t *turn) whole(text string) string {
 // lastWord asks for an answer without tools, when all steps are used up. The turn
 // ends for that reason, whatever comes of it.
 func (t *turn) lastWord(ctx context.Context) error {
-	spent := &endError{session.MaxSteps, fmt.Errorf("the turn took all of its %d steps: raise --max-steps, or resume the session to go on", t.cfg.MaxSteps)}
+	spent := &endError{session.MaxSteps, fmt.Errorf("the turn took all of its %d steps: raise --max-steps, or resume the session to go on", t.allowed)}
 	if err := t.overBudget(); err != nil {
 		return err
 	}

@@ -148,7 +148,7 @@ func (r *replay) replayTurn(ctx context.Context, turn *recordedTurn) error {
 	header := turn.header()
 	e, err := New(Config{
 		Provider: r, Governor: r, Log: r.log, Hooks: []hook.Hook{r.hook()}, Model: header.Model, Options: header.Options,
-		MaxSteps: turn.maxSteps(), Fallbacks: turn.fallbacks(), Retry: Retries{Attempts: math.MaxInt, MaxWait: math.MaxInt64},
+		MaxSteps: turn.maxSteps(), GoalRounds: turn.rounds(), Fallbacks: turn.fallbacks(), Retry: Retries{Attempts: math.MaxInt, MaxWait: math.MaxInt64},
 	})
 	if err != nil {
 		return err
@@ -318,6 +318,13 @@ func (r *replay) nextSteps() []*recordedStep {
 	return r.turn.steps[min(r.engine.running.Load().step, len(r.turn.steps)):]
 }
 
+// pursued has what users said wait for the round of a goal that begins.
+func (r *replay) pursued() {
+	if r != nil && r.step != nil && r.step.pursued {
+		r.addInputs(r.nextSteps())
+	}
+}
+
 // addInputs has what users said before the first of some steps wait for it.
 func (r *replay) addInputs(steps []*recordedStep) {
 	if len(steps) == 0 {
@@ -335,7 +342,7 @@ func (r *replay) Results(*session.History) []session.ContextReplaced {
 	if r.step == nil || t == nil {
 		return nil
 	}
-	if r.step.objection == "" { // else it came after that, or the turn would have gone on for it
+	if r.step.objection == "" && !r.step.pursued { // else it came after that, or the turn would have gone on for it
 		r.addInputs(r.nextSteps())
 	}
 	r.engine.header, t.model = r.step.header, cmp.Or(t.fallenBack(), r.step.header.Model)

@@ -84,7 +84,7 @@ func (t *turn) announce(header session.Header) error {
 func (t *turn) plan(ctx context.Context) (session.Header, *hook.Response, error) {
 	header := t.header
 	header.Model = t.model
-	if t.plain {
+	if header.Tools = t.offered(header.Tools); t.plain {
 		header.Tools = nil
 	}
 	if t.step > 1 && header.ToolChoice != "none" {

@@ -84,6 +84,7 @@ func (s *schedule) commit(ctx context.Context) {
 			IsError: x.result.IsError, Code: string(x.result.Code), DurationMS: x.finished.Sub(x.start).Milliseconds(),
 			Images: x.result.Images,
 		}))
+		s.fail(s.noteGoal(x.call, x.result))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 type Input struct {
 	Text   string
 	Images []session.Image
+	Goal   bool        // the turn goes on until that is reached, or given up: the user's word alone
 	Origin string      // of the turn: user (if empty), api, cron, heartbeat or subagent
 	Hooks  []hook.Hook // of this turn alone, asked after the session's
 }

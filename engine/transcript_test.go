@@ -32,6 +32,8 @@ var update = flag.Bool("update", false, "rewrite the logs that transcripts expec
 // transcript is the config file of a transcript.
 type transcript struct {
 	Prompts  []string // a turn each
+	Goals    []bool   // whether a turn has one
+	Rounds   int      // of a goal
 	MaxSteps int
 	Profile  permission.Profile
 	Approve  permission.Approve
@@ -165,6 +167,12 @@ func testTools(t *testing.T, cancel context.CancelCauseFunc) *tool.Registry {
 			cancel(errors.New("the user pressed Ctrl-C"))
 			return wait(ctx, c)
 		}),
+		fakeTool{tool.Spec{Tool: session.Tool{
+			Name: engine.GoalTool, Description: "goal",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"status":{"enum":["reached","given_up"]},"note":{"type":"string"}},"required":["status","note"]}`),
+		}, Effect: permission.Reads}, func(context.Context, tool.Call) (tool.Result, error) {
+			return tool.Result{Content: "noted"}, nil
+		}},
 		fake("unavailable", permission.Executes, func(context.Context, tool.Call) (tool.Result, error) {
 			return tool.Result{Content: "Sandbox unavailable.", IsError: true, Code: tool.SandboxUnavailable}, nil
 		}),
@@ -268,7 +276,7 @@ func playRecorded(t *testing.T, archive *txtar.Archive) (string, []session.Recor
 	}
 	e, err := engine.New(engine.Config{
 		Provider: script.New(replies), Log: log, Tools: tools, Policy: policy, Hooks: hooks,
-		Model: "scripted", System: "test", MaxSteps: config.MaxSteps, Redact: config.redact(),
+		Model: "scripted", System: "test", MaxSteps: config.MaxSteps, GoalRounds: config.Rounds, Redact: config.redact(),
 		Context: config.Context, OutputLimit: config.OutputLimit, Parameters: config.Parameters,
 		Budget: config.Budget, Prices: config.Prices, Fallbacks: config.Fallbacks, Repeats: config.Repeats, ToolRepeats: config.ToolRepeats, Options: config.Options,
 	})
@@ -280,8 +288,9 @@ func playRecorded(t *testing.T, archive *txtar.Archive) (string, []session.Recor
 		fmt.Fprintf(&out, "= the session does not start: %v\n", err)
 		config.Prompts = nil
 	}
-	for _, prompt := range config.Prompts {
-		result := e.Turn(ctx, engine.Input{Text: prompt})
+	for i, prompt := range config.Prompts {
+		in := engine.Input{Text: prompt, Goal: i < len(config.Goals) && config.Goals[i]}
+		result := e.Turn(ctx, in)
 		fmt.Fprintf(&out, "= %s %q, %d denied, error: %v\n", result.Reason, result.Text, len(result.Denials), result.Err)
 	}
 	for in, ok := e.Next(); ok; in, ok = e.Next() {

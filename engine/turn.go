@@ -16,6 +16,8 @@ type turn struct {
 	hooks       *hook.Chain // the session's, and this turn's own
 	number      int
 	step        int
+	allowed     int             // steps, before a last word
+	goal        *goal           // nil: the user gave none
 	text        string          // the final answer
 	output      json.RawMessage // the same as a value, where a schema asks for one
 	unmet       bool            // an answer that did not meet the schema was asked for again
@@ -43,7 +45,7 @@ func (t *turn) loop(ctx context.Context, in Input) error {
 	if err := t.submit(ctx, in); err != nil {
 		return err
 	}
-	for t.step < t.cfg.MaxSteps {
+	for t.step < t.allowed {
 		if err := t.startStep(ctx, maxInputs); err != nil {
 			return err
 		}
@@ -71,6 +73,9 @@ func (t *turn) loop(ctx context.Context, in Input) error {
 		if over {
 			return t.answered()
 		}
+		if err := t.extend(); err != nil {
+			return err
+		}
 	}
 	return t.lastWord(ctx)
 }
@@ -86,7 +91,13 @@ func (t *turn) submit(ctx context.Context, in Input) error {
 	if s.Blocked != "" {
 		return &endError{session.Blocked, errors.New(s.Blocked)}
 	}
-	return t.pass(t.hooks.BeforeRun(ctx, t.at(), s.Text))
+	if err := t.pass(t.hooks.BeforeRun(ctx, t.at(), s.Text)); err != nil {
+		return err
+	}
+	if in.Goal {
+		return t.setGoal()
+	}
+	return nil
 }
 
 // prompt takes an input into the log, unless a hook blocks it.
@@ -154,10 +165,13 @@ const maxObjections = 8
 // stopOrGoOn ends the turn with a text, unless somebody has something to say to
 // the model first: whoever gave an input meanwhile, or a hook.
 func (t *turn) stopOrGoOn(ctx context.Context, r reply) (over bool, err error) {
-	if t.steered < maxSteered && t.step < t.cfg.MaxSteps && t.inbox.wakes() {
+	if t.steered < maxSteered && t.step < t.allowed && t.inbox.wakes() {
 		t.steered++
 		t.parts = nil
 		_, err := t.keep(ctx, r)
+		return false, err
+	}
+	if again, err := t.pursue(ctx, r); again || err != nil {
 		return false, err
 	}
 	if again, err := t.meet(ctx, r); again || err != nil {

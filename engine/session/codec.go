@@ -183,6 +183,7 @@ var decoders = map[string]func(json.RawMessage) (Event, error){
 	"extension.quarantined": decodeAs[ExtensionQuarantined],
 	"approval.asked":        decodeAs[ApprovalAsked],
 	"approval.decided":      decodeAs[ApprovalDecided],
+	"goal.changed":          decodeAs[GoalChanged],
 	"permission.granted":    decodeAs[PermissionGranted],
 	"subagent.started":      decodeAs[SubagentStarted],
 	"subagent.ended":        decodeAs[SubagentEnded],

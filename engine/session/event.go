@@ -349,6 +349,16 @@ type ExtensionQuarantined struct {
 	Reason    string `json:"reason"`
 }
 
+// GoalChanged says how it stands with the goal of a turn, which is what opened it.
+type GoalChanged struct {
+	Turn   int    `json:"turn"`
+	Status string `json:"status"`          // set, round (another one begins), reached, given_up, ended (with the turn, or its rounds)
+	Steps  int    `json:"steps,omitempty"` // that a round may have, where it is set
+	Round  int    `json:"round"`
+	Rounds int    `json:"rounds"`
+	Note   string `json:"note,omitempty"` // of the model, or why it ended
+}
+
 // SubagentStarted says that a subagent begins to work, in a session of its own.
 type SubagentStarted struct {
 	Session ID     `json:"session"`           // its parent is this session
@@ -405,6 +415,7 @@ func (ExtensionEmitted) kind() string     { return "extension.emitted" }
 func (ExtensionAsked) kind() string       { return "extension.asked" }
 func (ExtensionAnswered) kind() string    { return "extension.answered" }
 func (ExtensionQuarantined) kind() string { return "extension.quarantined" }
+func (GoalChanged) kind() string          { return "goal.changed" }
 func (SubagentStarted) kind() string      { return "subagent.started" }
 func (SubagentEnded) kind() string        { return "subagent.ended" }
 func (u Unknown) kind() string            { return u.Type }

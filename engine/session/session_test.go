@@ -56,6 +56,7 @@ var everyKind = []Event{
 	},
 	ExtensionAnswered{Extension: "style", CallID: "style/2", Text: "Yes.", FinishReason: "stop", Usage: Usage{InputTokens: 6, OutputTokens: 2}, Tokens: 8},
 	EgressChecked{Host: "api.example.com", Port: 443, Allowed: true, Rule: "GET https://api.example.com/v1/*"},
+	GoalChanged{Turn: 1, Status: "set", Steps: 40, Round: 1, Rounds: 12},
 	SubagentStarted{Session: "20261130-090100-0a1b2c3e", CallID: "c2", Task: "Find the test that fails."},
 	SubagentEnded{Session: "20261130-090100-0a1b2c3e", Reason: Completed, Usage: Usage{InputTokens: 90, OutputTokens: 9}, Steps: 2},
 	ContextReplaced{Targets: []int64{15}, By: "in_flight", Content: "left out"},

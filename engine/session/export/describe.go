@@ -61,6 +61,8 @@ func describeExtension(e session.Event) (title, text string, id session.CallID) 
 		return "granted", e.Rule + ", for this " + e.Scope, ""
 	case session.ExtensionQuarantined:
 		return "quarantine", e.Extension + ": " + e.Reason, ""
+	case session.GoalChanged:
+		return "goal", lines(fmt.Sprintf("%s, round %d of %d", e.Status, e.Round, e.Rounds), e.Note), ""
 	case session.SubagentStarted:
 		return "subagent", fmt.Sprintf("%s begins: %s", e.Session, e.Task), e.CallID
 	case session.SubagentEnded:

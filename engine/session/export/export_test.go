@@ -62,6 +62,7 @@ func everywhere(text string) []session.Record {
 		session.StepEnded{Turn: 1, Step: 1},
 		session.TurnEnded{Turn: 1, Reason: session.Reason(text), Error: text, Text: text},
 		session.Repaired{What: text},
+		session.GoalChanged{Turn: 1, Status: text, Note: text},
 		session.TurnStarted{Turn: 2, Origin: "user"},
 		session.StepStarted{Turn: 2, Step: 1},
 		session.RequestSent{Step: 1},

@@ -34,7 +34,7 @@ func Tools(root *sandbox.Root, box Runner, hidden func(path string) bool) []tool
 	}
 	f := &files{root: root, hidden: hidden, seen: map[string]digest{}}
 	return []tool.Tool{
-		f.readFile(), f.writeFile(), f.editFile(), f.listDir(), f.findFiles(), f.grep(), newExec(box),
+		f.readFile(), f.writeFile(), f.editFile(), f.listDir(), f.findFiles(), f.grep(), newExec(box), updateGoal(),
 	}
 }
 

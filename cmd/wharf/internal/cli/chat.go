@@ -43,7 +43,7 @@ func chatCommand(ctx context.Context, io stdio, args []string) error {
 	c := &chat{io: io, view: newProgress(io.err, true), shown: make(chan struct{}, 64)}
 	flags := c.flags()
 	flags.Init("chat", 0)
-	for _, name := range []string{"output-format", "output-schema", "image", "verbose"} {
+	for _, name := range []string{"output-format", "output-schema", "image", "goal", "verbose"} {
 		_ = flags.MarkHidden(name) // they are for a single turn
 	}
 	if err := parse(io, flags, "chat [flags of run]", args); err != nil {
@@ -54,6 +54,9 @@ func chatCommand(ctx context.Context, io stdio, args []string) error {
 	}
 	if flags.Changed("output-format") || flags.Changed("output-schema") || flags.Changed("image") {
 		return usagef("chat: --output-format, --output-schema and --image are for wharf run")
+	}
+	if flags.Changed("goal") {
+		return usagef("chat: a goal is given there, by /goal: --goal is for wharf run")
 	}
 	c.view.streamed = true
 	if c.keys = newKeyboard(io.in); c.keys != nil {
@@ -139,7 +142,7 @@ func (c *chat) talk(ctx context.Context) error {
 				return c.outcome()
 			}
 		default:
-			c.turn(ctx, line)
+			c.turn(ctx, engine.Input{Text: line})
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -160,14 +163,14 @@ func (c *chat) outcome() error {
 
 // turn runs a turn, and shows the answer as it arrives. SIGINT ends it; a second one
 // ends the process.
-func (c *chat) turn(ctx context.Context, text string) {
+func (c *chat) turn(ctx context.Context, in engine.Input) {
 	ctx, done := c.interruptible(ctx)
 	defer done()
 	c.said = ""
 	for len(c.shown) > 0 {
 		<-c.shown // of a question that was given up
 	}
-	for event, err := range c.parts.engine.Run(ctx, engine.Input{Text: text}) {
+	for event, err := range c.parts.engine.Run(ctx, in) {
 		if err != nil {
 			c.view.notice("%v", err)
 			break

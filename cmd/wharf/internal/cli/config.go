@@ -41,6 +41,7 @@ type config struct {
 	Budget      budgetConfig           `toml:"budget"` // of a turn
 	Prices      map[string]priceConfig `toml:"prices"` // by model, for a million tokens
 	Repeat      repeatConfig           `toml:"repeat"` // calls that go nowhere
+	Goal        goalConfig             `toml:"goal"`   // of a turn, where the user gives it one
 
 	RequestTimeout duration `toml:"request_timeout"` // for one reply, from the request to its end
 

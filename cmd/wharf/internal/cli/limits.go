@@ -35,6 +35,9 @@ type (
 		Refuse int                   `toml:"refuse"`
 		Tools  map[string]repeatRule `toml:"tools"`
 	}
+	goalConfig struct {
+		Rounds int `toml:"rounds"`
+	}
 	repeatRule struct {
 		Advise int `toml:"advise"`
 		Refuse int `toml:"refuse"`
@@ -126,7 +129,7 @@ func (c config) maxOutput() int {
 
 // limit fills in what the configuration says of limits.
 func (c config) limit(e *engine.Config) {
-	e.MaxSteps, e.Parallel = c.MaxSteps, c.Parallel
+	e.MaxSteps, e.Parallel, e.GoalRounds = c.MaxSteps, c.Parallel, c.Goal.Rounds
 	e.RequestTimeout = time.Duration(c.RequestTimeout)
 	e.Retry = engine.Retries{Attempts: c.Retry.Attempts, MaxWait: time.Duration(c.Retry.MaxWait)}
 	e.Fallbacks = c.Fallbacks
@@ -151,6 +154,8 @@ func (c config) checkLimits() error {
 		return usagef("max_steps %d: it must be positive", c.MaxSteps)
 	case c.Parallel < 0:
 		return usagef("parallel_calls %d: it must be positive", c.Parallel)
+	case c.Goal.Rounds < 0:
+		return usagef("goal.rounds %d: it must be positive", c.Goal.Rounds)
 	case c.Retry.Attempts < 0:
 		return usagef("retry.attempts %d: it must be positive; 1 is no second try", c.Retry.Attempts)
 	case c.Budget.Tokens < 0 || !isAmount(c.Budget.Cost):

@@ -92,6 +92,8 @@ func (p *progress) event(r session.Record) {
 		if p.verbose && e.Replaced != nil {
 			fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  the extension %s changed %s", printable(e.Extension), changed[hook.Point(e.Point)])))
 		}
+	case session.GoalChanged:
+		p.goal(e)
 	case session.HookFailed:
 		p.notice("extension %q failed at %s (%s): %s", e.Extension, e.Point, e.OnFailure, e.Failure)
 	case session.ExtensionQuarantined:
@@ -105,6 +107,29 @@ func (p *progress) event(r session.Record) {
 			fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  [%s %s] %s", e.Extension, e.Level, oneLine(e.Text, 160))))
 		}
 	}
+}
+
+// goal tells how it stands with the turn's goal.
+func (p *progress) goal(e session.GoalChanged) {
+	switch {
+	case e.Status == "reached" || e.Status == "given_up" || e.Status == "ended":
+		p.notice("the goal is %s: %s", goalStatus(e), e.Note)
+	case p.verbose:
+		fmt.Fprintln(p.w, p.paint(dim, fmt.Sprintf("  goal: round %d of %d", e.Round, e.Rounds)))
+	}
+}
+
+// goalStatus says in words how it stands with a goal.
+func goalStatus(e session.GoalChanged) string {
+	switch e.Status {
+	case "given_up":
+		return "given up"
+	case "ended":
+		return "not reached"
+	case "round":
+		return "not reached yet"
+	}
+	return e.Status
 }
 
 // madeRoom tells of what requests are sent without from here on.

@@ -34,6 +34,7 @@ type runOptions struct {
 	images     []string
 	schema     string
 	maxSteps   int
+	goal       string
 	profile    string
 	noSandbox  bool
 	approve    string
@@ -62,6 +63,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.baseURL, "base-url", "", "the server, such as http://localhost:11434/v1")
 	f.StringVar(&o.script, "script", "", "replay the model's replies from `FILE`")
 	f.StringVar(&o.record, "record", "", "write the model's replies to the new file `FILE`, for --script")
+	f.StringVar(&o.goal, "goal", "", "go on until this `GOAL` is reached, for 12 rounds at most (goal.rounds); without a PROMPT it is the prompt")
 	f.IntVar(&o.maxSteps, "max-steps", 0, "replies of the model in one turn (default 40), not counting summaries and a last word without tools")
 	f.StringVar(&o.profile, "sandbox", "", "read-only or workspace-write (the default)")
 	f.BoolVar(&o.noSandbox, "no-sandbox", false, "run commands unconfined, this time")
@@ -93,7 +95,10 @@ func parseRun(io stdio, args []string) (o runOptions, prompt string, err error) 
 	if f.Changed("max-steps") && o.maxSteps < 1 {
 		return o, "", usagef("--max-steps %d: it must be positive", o.maxSteps)
 	}
-	prompt, err = readPrompt(io.in, f.Args())
+	if f.Changed("goal") && strings.TrimSpace(o.goal) == "" {
+		return o, "", usagef("--goal: it is empty: say what is to be reached")
+	}
+	prompt, err = readPrompt(io.in, f.Args(), o.goal)
 	return o, prompt, err
 }
 
@@ -101,7 +106,8 @@ func parseRun(io stdio, args []string) (o runOptions, prompt string, err error) 
 // before it is paid for.
 const maxPrompt = 10 << 20
 
-func readPrompt(stdin io.Reader, args []string) (string, error) {
+// readPrompt returns what is asked for. A goal without anything else is all of it.
+func readPrompt(stdin io.Reader, args []string, goal string) (string, error) {
 	prompt := strings.Join(args, " ")
 	if prompt == "-" {
 		text, err := io.ReadAll(io.LimitReader(stdin, maxPrompt+1))
@@ -109,6 +115,11 @@ func readPrompt(stdin io.Reader, args []string) (string, error) {
 			return "", fmt.Errorf("read the prompt from standard input: %w", err)
 		}
 		prompt = string(text)
+	}
+	if goal != "" && len(args) == 0 {
+		prompt = goal
+	} else if goal != "" {
+		prompt += "\n\nThe goal: " + goal
 	}
 	switch {
 	case strings.TrimSpace(prompt) == "":
@@ -152,7 +163,7 @@ func (o runOptions) run(ctx context.Context, io stdio, prompt string) error {
 	if err != nil {
 		return err
 	}
-	result := parts.turn(ctx, plan.source(), engine.Input{Text: prompt, Images: plan.images})
+	result := parts.turn(ctx, plan.source(), engine.Input{Text: prompt, Images: plan.images, Goal: o.goal != ""})
 	if err := parts.close(); err != nil && result.Err == nil {
 		result.Err, result.Reason = err, session.ToolError
 	}

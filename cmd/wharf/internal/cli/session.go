@@ -261,6 +261,8 @@ func showEvent(r session.Record) string {
 			return ""
 		}
 		return line("refused", fmt.Sprintf("a connection to %s:%d: %s", e.Host, e.Port, e.Rule))
+	case session.GoalChanged:
+		return line("goal", strings.TrimSpace(fmt.Sprintf("%s, round %d of %d\n%s", goalStatus(e), e.Round, e.Rounds, e.Note)))
 	case session.SubagentStarted:
 		return line("subagent", fmt.Sprintf("%s begins: %s", e.Session, e.Task))
 	case session.SubagentEnded:

@@ -6,33 +6,36 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wharf-agent/wharf/engine"
 	"github.com/wharf-agent/wharf/engine/session"
 )
 
 // slash is a command of the chat.
 type slash struct {
 	name, short string
-	run         func(c *chat, ctx context.Context) (over bool, err error)
+	run         func(c *chat, ctx context.Context, rest string) (over bool, err error)
 }
 
 func slashes() []slash {
 	return []slash{
 		{"/help", "this", (*chat).help},
 		{"/compact", "sum up what was said so far, to make room", (*chat).compact},
+		{"/goal", "GOAL: go on until it is reached, in one turn", (*chat).goal},
 		{"/status", "the session, the model, and what was spent", (*chat).status},
 		{"/permissions", "the rules in force", (*chat).permissions},
 		{"/new", "begin a new session", (*chat).renew},
-		{"/quit", "leave; so does Ctrl-D", func(*chat, context.Context) (bool, error) { return true, nil }},
+		{"/quit", "leave; so does Ctrl-D", func(*chat, context.Context, string) (bool, error) { return true, nil }},
 	}
 }
 
 // command runs a command of the chat. over is whether the chat is.
 func (c *chat) command(ctx context.Context, text string) (over bool, err error) {
 	name := strings.Fields(text)[0]
+	rest := strings.TrimSpace(strings.TrimPrefix(text, name))
 	var names []string
 	for _, s := range slashes() {
 		if s.name == name || name == "/exit" && s.name == "/quit" {
-			return s.run(c, ctx)
+			return s.run(c, ctx, rest)
 		}
 		names = append(names, s.name)
 	}
@@ -41,7 +44,7 @@ func (c *chat) command(ctx context.Context, text string) (over bool, err error) 
 	return false, nil
 }
 
-func (c *chat) help(context.Context) (bool, error) {
+func (c *chat) help(context.Context, string) (bool, error) {
 	var b strings.Builder
 	for _, s := range slashes() {
 		fmt.Fprintf(&b, "%-13s %s\n", s.name, s.short)
@@ -51,7 +54,7 @@ func (c *chat) help(context.Context) (bool, error) {
 	return false, nil
 }
 
-func (c *chat) compact(ctx context.Context) (bool, error) {
+func (c *chat) compact(ctx context.Context, _ string) (bool, error) {
 	ctx, done := c.interruptible(ctx)
 	defer done()
 	summary, err := c.parts.engine.Compact(ctx, true)
@@ -66,7 +69,17 @@ func (c *chat) compact(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-func (c *chat) status(context.Context) (bool, error) {
+// goal runs a turn that goes on until a goal is reached.
+func (c *chat) goal(ctx context.Context, text string) (bool, error) {
+	if text == "" {
+		c.view.notice("/goal: say what is to be reached: /goal make the tests pass")
+		return false, nil
+	}
+	c.turn(ctx, engine.Input{Text: text, Goal: true})
+	return false, nil
+}
+
+func (c *chat) status(context.Context, string) (bool, error) {
 	log := c.parts.log
 	model := c.plan.cfg.Model
 	if model == "" {
@@ -77,7 +90,7 @@ func (c *chat) status(context.Context) (bool, error) {
 	return false, nil
 }
 
-func (c *chat) permissions(context.Context) (bool, error) {
+func (c *chat) permissions(context.Context, string) (bool, error) {
 	rules, err := rulesOf(c.plan.cfg.rules, c.plan.folders, c.plan.workspace)
 	if err != nil {
 		c.view.notice("%v", err)
@@ -91,7 +104,7 @@ func (c *chat) permissions(context.Context) (bool, error) {
 }
 
 // renew leaves the session and begins another.
-func (c *chat) renew(ctx context.Context) (bool, error) {
+func (c *chat) renew(ctx context.Context, _ string) (bool, error) {
 	if err := c.end(ctx); err != nil {
 		return true, err
 	}
