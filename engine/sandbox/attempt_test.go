@@ -270,7 +270,7 @@ func (b untiedBwrap) launch(c Command) (*launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := slices.DeleteFunc(b.args(c.Dir, c.guard), func(arg []byte) bool { return string(arg) == "--die-with-parent\x00" })
+	args := slices.DeleteFunc(b.args(c.Dir, *c.guard), func(arg []byte) bool { return string(arg) == "--die-with-parent\x00" })
 	file, err := dataFile("args", bytes.Join(args, nil))
 	if err != nil {
 		return nil, err

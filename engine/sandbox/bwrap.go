@@ -2,9 +2,11 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -82,9 +84,13 @@ func (b bwrap) launch(c Command) (*launch, error) {
 	if err := theKeeper.begin(); err != nil {
 		return nil, err
 	}
+	argv := c.Argv
+	if c.Terminal.shown() {
+		argv = append(slices.Clone(takeTerminal), argv...)
+	}
 	l := &launch{
 		path: b.program, dir: "/", cleanup: theKeeper.end, told: theKeeper.watch,
-		argv: append([]string{theKeeper.mark, "--args", strconv.Itoa(fdArgs), "--"}, c.Argv...),
+		argv: append([]string{theKeeper.mark, "--args", strconv.Itoa(fdArgs), "--"}, argv...),
 		env:  b.sandbox.environment(place{home: insideHome, tmp: "/tmp", cache: insideCache}),
 	}
 	if err := b.open(l, c); err != nil {
@@ -106,7 +112,7 @@ func (b bwrap) open(l *launch, c Command) error {
 	}
 	l.status = status
 	data := map[int][]byte{
-		fdArgs: bytes.Join(b.args(c.Dir, c.guard), nil), fdFilter: filterBytes(filter), fdPasswd: []byte(insidePasswd),
+		fdArgs: bytes.Join(b.args(c.Dir, *cmp.Or(c.guard, &guard{})), nil), fdFilter: filterBytes(filter), fdPasswd: []byte(insidePasswd),
 		fdGroup: []byte(insideGroup), fdHosts: []byte(insideHosts), fdGit: []byte(gitConfig(os.Getenv)),
 	}
 	l.files = make([]*os.File, fdGit-fdArgs+1)

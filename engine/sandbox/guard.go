@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -16,6 +17,49 @@ type guard struct {
 	sealed []string // what is read-only
 	absent []string // protected names that are not there
 	bare   string   // where a repository would be, if the workspace is none
+	notes  []string // of what was taken away as it was made
+}
+
+// lookout knows the guards of the commands that run. Where one of them makes what is protected, the
+// next to begin or end takes it away: a long one must not leave it there for hours, and two that
+// end together must not both.
+type lookout struct {
+	mu     sync.Mutex
+	guards map[*guard]bool
+}
+
+// beginGuard makes the guard of a command that is to run.
+func (s *Sandbox) beginGuard() (*guard, error) {
+	s.lookout.mu.Lock()
+	defer s.lookout.mu.Unlock()
+	notes := s.sweepLocked() // or it would count as there before
+	g, err := s.newGuard()
+	if err != nil {
+		return nil, err
+	}
+	g.notes = notes
+	if s.lookout.guards == nil {
+		s.lookout.guards = map[*guard]bool{}
+	}
+	s.lookout.guards[&g] = true
+	return &g, nil
+}
+
+// endGuard ends the guard of a command that has ended, and returns what was done besides.
+func (s *Sandbox) endGuard(g *guard) []string {
+	s.lookout.mu.Lock()
+	defer s.lookout.mu.Unlock()
+	notes := append(g.notes, s.quarantine(*g)...)
+	delete(s.lookout.guards, g)
+	return append(notes, s.sweepLocked()...)
+}
+
+// sweepLocked takes away what the commands that run have made.
+func (s *Sandbox) sweepLocked() (notes []string) {
+	for g := range s.lookout.guards {
+		notes = append(notes, s.takeAway(g.absent)...)
+	}
+	return notes
 }
 
 // The protected names within a repository's .git folder.
@@ -173,7 +217,12 @@ func (s *Sandbox) quarantine(g guard) (notes []string) {
 	if _, err := os.Lstat(g.bare); g.bare != "" && err == nil {
 		notes = append(notes, "the command made a repository: what its hooks and configuration say is the command's word")
 	}
-	for _, path := range g.absent {
+	return append(notes, s.takeAway(g.absent)...)
+}
+
+// takeAway moves what is there of protected paths that were not there into quarantine.
+func (s *Sandbox) takeAway(absent []string) (notes []string) {
+	for _, path := range absent {
 		if _, err := os.Lstat(path); err != nil {
 			continue
 		}

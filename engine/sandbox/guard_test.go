@@ -171,3 +171,53 @@ func TestLinkedProtectedPaths(t *testing.T) {
 		})
 	}
 }
+
+// What a long command makes under a protected name is gone before the next one begins, and is
+// moved once, whoever ends first.
+func TestQuarantineOverlaps(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		s := open(t, rung, Config{})
+		long := launchWatched(t, s, Command{Line: "mkdir .vscode && echo made; cat; mkdir -p .idea", Input: true}, "made")
+		long.await(t)
+		out, res := sh(t, s, "ls -d .vscode 2>/dev/null; echo looked")
+		if out != "looked\n" || len(res.Notes) != 1 || !strings.HasPrefix(res.Notes[0], "the command made .vscode, which is protected: it was moved to .wharf/quarantine/") {
+			t.Errorf("the next command saw %q and was told %q", out, res.Notes)
+		}
+		if err := long.CloseInput(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		last, err := long.Wait()
+		if err != nil || len(last.Notes) != 1 || !strings.HasPrefix(last.Notes[0], "the command made .idea,") {
+			t.Errorf("Wait = %+v, %v", last, err)
+		}
+	})
+}
+
+// Commands that end together take nothing away twice.
+func TestHammerQuarantine(t *testing.T) {
+	need(t, landlockVersion() > 0, "this kernel has no Landlock: boot one with CONFIG_SECURITY_LANDLOCK")
+	s := open(t, Landlock, Config{})
+	var all []begun
+	for range 6 {
+		all = append(all, launchWatched(t, s, Command{Line: "cat; mkdir -p .vscode/x .idea/x", Input: true}, ""))
+	}
+	for _, b := range all {
+		if err := b.CloseInput(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	notes := 0
+	for _, b := range all {
+		res, err := b.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes += len(res.Notes); strings.Contains(strings.Join(res.Notes, ""), "could not") {
+			t.Errorf("notes: %q", res.Notes)
+		}
+	}
+	moved, err := os.ReadDir(filepath.Join(s.cfg.Workspace, ".wharf", "quarantine"))
+	if err != nil || len(moved) != notes || notes < 2 {
+		t.Errorf("%d were moved, %d notes (%v)", len(moved), notes, err)
+	}
+}

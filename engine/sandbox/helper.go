@@ -83,7 +83,7 @@ func monitor() int {
 	if err == nil {
 		reserveThreads()
 		t.scoped = scopeSignals(spec.ABI)
-		t.main, failure, err = startConfiner(file)
+		t.main, failure, err = startConfiner(file, spec.Terminal)
 	}
 	if err != nil {
 		removeScratch(spec.Scratch)
@@ -106,8 +106,9 @@ func monitor() int {
 }
 
 // startConfiner starts the confiner and returns its pid and the pipe on which
-// it says why it could not start the command.
-func startConfiner(spec *os.File) (pid int, failure io.Reader, err error) {
+// it says why it could not start the command. With a terminal, the streams are
+// one, which becomes the command's own.
+func startConfiner(spec *os.File, terminal bool) (pid int, failure io.Reader, err error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return 0, nil, err
@@ -116,7 +117,7 @@ func startConfiner(spec *os.File) (pid int, failure io.Reader, err error) {
 		Path: "/proc/self/exe", Args: []string{confinerName}, Env: []string{},
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		ExtraFiles:  []*os.File{spec, w},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Setctty: terminal, Pdeathsig: syscall.SIGKILL},
 	}
 	if err := cmd.Start(); err != nil {
 		return 0, nil, err

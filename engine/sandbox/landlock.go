@@ -43,15 +43,17 @@ func (l landlock) gaps() []string {
 // confinement is what the confining process is told: by a descriptor, for its
 // command line can be read by all.
 type confinement struct {
-	Argv    []string
-	Env     []string
-	Dir     string
-	Read    []string // files and folders to read and execute
-	Write   []string // folders to change
-	Devices []string // devices to read and write
-	Scratch string   // the private folders, which the monitor makes and removes
-	Git     string   // the configuration of git in the private home
-	ABI     int      // the version of Landlock to use
+	Argv     []string
+	Env      []string
+	Dir      string
+	Read     []string // files and folders to read and execute
+	Write    []string // folders to change
+	Devices  []string // devices to read and write
+	Consoles []string // and those to set as well
+	Terminal bool     // the streams are a terminal, for the command to take as its own
+	Scratch  string   // the private folders, which the monitor makes and removes
+	Git      string   // the configuration of git in the private home
+	ABI      int      // the version of Landlock to use
 }
 
 // launch prepares our monitor. It is the monitor that makes the private folders:
@@ -106,6 +108,9 @@ func (l landlock) confinement(c Command, scratch string) confinement {
 		Write:   []string{at.home, at.tmp, at.cache},
 		Devices: []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},
 	}
+	if c.Terminal.shown() {
+		spec.Terminal, spec.Consoles = true, []string{"/dev/tty"} // a process's own terminal, whichever that is
+	}
 	for _, dir := range systemLinks {
 		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
 			spec.Read = append(spec.Read, dir)
@@ -145,8 +150,9 @@ const (
 	rightsLook = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	rightsFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	rightsDevice = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	rightsChange = rightsLook | rightsFile | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+	rightsDevice  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	rightsConsole = rightsDevice | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	rightsChange  = rightsLook | rightsFile | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
 		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 )
@@ -221,7 +227,7 @@ func restrict(spec confinement) error {
 	for _, grant := range []struct {
 		paths  []string
 		rights uint64
-	}{{spec.Read, rightsLook}, {spec.Write, rightsChange}, {spec.Devices, rightsDevice}} {
+	}{{spec.Read, rightsLook}, {spec.Write, rightsChange}, {spec.Devices, rightsDevice}, {spec.Consoles, rightsConsole}} {
 		for _, path := range grant.paths {
 			if err := allow(ruleset, path, grant.rights&attr.Handled_access_fs); err != nil {
 				return err
@@ -251,7 +257,7 @@ func allow(ruleset int, path string, rights uint64) error {
 	case unix.S_IFLNK:
 		return nil // whoever wants what is behind it names that
 	default:
-		rights &= rightsFile
+		rights &= rightsFile | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,

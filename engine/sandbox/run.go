@@ -33,6 +33,8 @@ type launch struct {
 	control *os.File   // orders to the process, whose end is the order to end; nil if it ends with our thread
 	cleanup func()     // after everything has ended; may be nil
 	told    func(int)  // is told the pid of the first process in the sandbox; may be nil
+
+	terminal bool // the process itself takes its streams' terminal as its own
 }
 
 // child is a launch that runs.
@@ -55,39 +57,6 @@ type notStarted struct {
 
 func (n *notStarted) Error() string { return "run command: " + n.reason }
 
-// run runs c as by confines it.
-func run(ctx context.Context, by confiner, c Command) (Result, error) {
-	began := time.Now()
-	l, err := by.launch(c)
-	if _, ok := errors.AsType[*notStarted](err); ok {
-		return Result{}, err
-	}
-	if err != nil {
-		return Result{}, &notStarted{reason: err.Error()}
-	}
-	defer l.close()
-	streams, err := openStreams(c)
-	if err != nil {
-		return Result{}, fmt.Errorf("run command: %w", err)
-	}
-	defer streams.close()
-	ch, err := start(by, l, streams)
-	if err != nil {
-		return Result{}, &notStarted{reason: err.Error(), program: by.rung() == Unconfined}
-	}
-	ended := supervise(ctx, by, ch, c.Timeout)
-	res := Result{Duration: time.Since(began), Rung: by.rung(), TimedOut: errors.Is(ended, errTimeout)}
-	if errors.Is(ended, errStuck) {
-		return res, fmt.Errorf("run command: process %d did not end within %v of being killed", ch.process.Pid, gone)
-	}
-	res.Cut = !streams.finish()
-	res.ExitCode, err = ch.outcome(ended != nil, streams.lastWords())
-	if ended != nil && !res.TimedOut {
-		err = ended
-	}
-	return res, err
-}
-
 // start starts l and returns once it runs. The goroutine that waits for it
 // keeps its thread: the signal that ends a child with its parent comes when the
 // thread ends that started it (golang/go#27505).
@@ -96,7 +65,7 @@ func start(by confiner, l *launch, s *streams) (*child, error) {
 	cmd := &exec.Cmd{
 		Path: l.path, Args: l.argv, Env: append([]string{}, l.env...), Dir: l.dir, ExtraFiles: l.files,
 		Stdin: s.childIn, Stdout: s.childOut, Stderr: s.childErr,
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Setctty: l.terminal}, // of its descriptor 0
 	}
 	if l.control == nil {
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
@@ -160,7 +129,7 @@ var (
 
 // supervise waits until ch has ended, and ends it at its time limit or when ctx
 // ends; then it returns errTimeout or the cause.
-func supervise(ctx context.Context, by confiner, ch *child, limit time.Duration) (why error) {
+func supervise(ctx context.Context, by confiner, ch *child, s *streams, limit time.Duration) (why error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
@@ -172,11 +141,16 @@ func supervise(ctx context.Context, by confiner, ch *child, limit time.Duration)
 		why = context.Cause(ctx)
 	}
 	by.terminate(ch)
-	if !ch.endsWithin(grace) {
-		by.kill(ch)
-		if !ch.endsWithin(gone) {
-			return errStuck
-		}
+	if ch.endsWithin(grace / 4) {
+		return why
+	}
+	s.hangUp()
+	if ch.endsWithin(grace - grace/4) {
+		return why
+	}
+	by.kill(ch)
+	if !ch.endsWithin(gone) {
+		return errStuck
 	}
 	return why
 }

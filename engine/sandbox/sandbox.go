@@ -1,15 +1,15 @@
 // Package sandbox confines what a permitted command can do.
 //
-// [New] checks a [Config]; [Sandbox.Run] runs a command under it. How it is
-// confined is a [Rung], chosen once and kept: bubblewrap with every namespace
+// [New] checks a [Config]; [Sandbox.Run] runs a command under it, and
+// [Sandbox.Start] one that is talked to while it runs. How it is confined is a [Rung], chosen once and kept: bubblewrap with every namespace
 // of its own, else Landlock with a system call filter, else nothing runs at all
 // ([ErrUnavailable]). Nothing is ever run unconfined because confining failed;
 // [Config.None] alone does that, by the user's word.
 //
 // Under every rung a command sees the workspace, the system's programs and the
 // toolchains on PATH, a private temporary folder and home, an environment made
-// from nothing, no network, no terminal and no descriptor but its three
-// streams; and its whole process tree ends with it.
+// from nothing, no network, no terminal of the user's and no descriptor but its
+// three streams; and its whole process tree ends with it.
 //
 // Whether a command may run is decided before, by package permission. The list
 // of paths that must not be written even inside the workspace is here
@@ -19,7 +19,6 @@ package sandbox
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -59,6 +58,8 @@ type Sandbox struct {
 	repositories []string // below the workspace, as it was at the first command
 	unseen       bool     // there are too many folders to find all of them
 
+	lookout lookout // over the protected paths
+
 	mu        sync.Mutex
 	chosen    confiner
 	notice    string
@@ -76,7 +77,11 @@ type Command struct {
 	Stderr  io.Writer     // may be the same as Stdout: Run then writes one piece at a time
 	Timeout time.Duration // 0 means 2 minutes
 
-	guard guard
+	Input    bool     // its input stays open for [Process.Write]; not together with Stdin
+	Terminal Terminal // its streams are a terminal; implies Input, and Stdout gets all that it prints
+
+	guard *guard
+	ended func(Result, error) (Result, error) // is told of the end before anybody else, and may have more to say; may be nil
 }
 
 const defaultTimeout = 2 * time.Minute
@@ -111,33 +116,6 @@ func New(cfg Config) (*Sandbox, error) {
 	}, nil
 }
 
-// Run runs c, confined, and returns when it and everything that it started has
-// ended. A command that fails or reaches its time limit is a Result. The error
-// is ErrUnavailable, a mistake in c or a program that is not there: then
-// nothing was run; or the cause of ctx, after what was started has been ended,
-// or a sandbox that broke down.
-func (s *Sandbox) Run(ctx context.Context, c Command) (Result, error) {
-	if ctx.Err() != nil {
-		return Result{}, context.Cause(ctx)
-	}
-	if err := s.complete(&c); err != nil {
-		return Result{}, fmt.Errorf("run command: %w", err)
-	}
-	by, err := s.choose(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	if c.guard, err = s.newGuard(); err != nil {
-		return Result{}, unavailable("Refused: " + err.Error() + ". The command was not run.")
-	}
-	res, err := run(ctx, by, c)
-	res.Notes = s.quarantine(c.guard)
-	if nothing, ok := errors.AsType[*notStarted](err); ok && !nothing.program {
-		return res, unavailable("Sandbox unavailable: " + nothing.reason + ". The command was not run.")
-	}
-	return res, err
-}
-
 // complete checks c and fills in what was left out.
 func (s *Sandbox) complete(c *Command) error {
 	switch {
@@ -145,6 +123,10 @@ func (s *Sandbox) complete(c *Command) error {
 		return errors.New("it needs either a line or a program, not both")
 	case c.Timeout < 0:
 		return fmt.Errorf("the time limit %v is negative: use 0 for the default", c.Timeout)
+	case c.Stdin != nil && (c.Input || c.Terminal.shown()):
+		return errors.New("its input cannot both come from Stdin and be written: leave Stdin out")
+	case c.Terminal.shown() && (c.Terminal.Rows <= 0 || c.Terminal.Columns <= 0 || max(c.Terminal.Rows, c.Terminal.Columns) > maxSide):
+		return fmt.Errorf("a terminal of %d rows and %d columns cannot be: both must be from 1 to %d", c.Terminal.Rows, c.Terminal.Columns, maxSide)
 	case c.Line != "":
 		c.Argv = []string{"/bin/sh", "-c", "--", c.Line}
 	case c.Argv[0] == "":

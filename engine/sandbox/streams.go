@@ -10,11 +10,12 @@ import (
 )
 
 // streams are the three streams of a command: pipes, so that it has no
-// terminal and holds no file of ours.
+// terminal and holds no file of ours; or a terminal of its own.
 type streams struct {
-	childIn, childOut, childErr *os.File // the child's ends
-	in                          *os.File // our end of stdin; nil if there is nothing to read
-	source                      io.Reader
+	childIn, childOut, childErr *os.File  // the child's ends
+	in                          *os.File  // our end of stdin; nil if there is nothing to read
+	source                      io.Reader // what is read; nil if in is written to
+	terminal                    bool      // in is the terminal, and the only pump's too
 	pumps                       []*pump
 	all                         sync.WaitGroup
 	said                        *keepFirst // the first bytes of stderr
@@ -39,9 +40,12 @@ func openStreams(c Command) (s *streams, err error) {
 			s.close()
 		}
 	}()
-	if c.Stdin == nil {
+	switch {
+	case c.Terminal.shown():
+		return s, s.openTerminal(c)
+	case c.Stdin == nil && !c.Input:
 		s.childIn, err = os.Open(os.DevNull)
-	} else {
+	default:
 		s.childIn, s.in, err = os.Pipe()
 	}
 	if err != nil {
@@ -75,7 +79,7 @@ func (s *streams) begin() {
 	for _, p := range s.pumps {
 		s.all.Go(p.run)
 	}
-	if s.in != nil {
+	if s.source != nil {
 		go func() { // not waited for: a Read of the source may block for good
 			_, _ = io.Copy(s.in, s.source)
 			_ = s.in.Close()

@@ -17,7 +17,7 @@ func (u unconfined) launch(c Command) (*launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &launch{path: path, argv: c.Argv, env: u.env, dir: c.Dir}, nil
+	return &launch{path: path, argv: c.Argv, env: u.env, dir: c.Dir, terminal: c.Terminal.shown()}, nil
 }
 
 func (unconfined) terminate(ch *child) { ch.signalGroup(syscall.SIGTERM) }
