@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/user"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/wharf-agent/wharf/engine/permission"
 	"github.com/wharf-agent/wharf/engine/sandbox"
-	"github.com/wharf-agent/wharf/host/store"
 )
 
 // config is the effective configuration. Zero means the default.
@@ -60,6 +58,7 @@ type config struct {
 	brought map[string]string   // the extensions' files that the project names
 	user    string              // the user's own file
 	rules   []permission.Rule   // of all layers
+	trust   *trust
 }
 
 type compatConfig struct {
@@ -115,12 +114,17 @@ type loader struct {
 	brought map[string]string   // the extensions' files that the project names
 	notices []string            // for the user, once
 	rules   []permission.Rule
+	trust   *trust
 }
 
 // loadConfig reads the user's file (or the one named by file), the project's
-// if it is trusted, the environment, and sets.
-func loadConfig(f folders, file, workspace string, sets []string) (config, []string, error) {
-	l := loader{user: f.configFile(), merged: map[string]any{}}
+// if it is trusted, by that file or one of digests, the environment, and sets.
+func loadConfig(f folders, file, workspace string, sets, digests []string) (config, []string, error) {
+	trust, err := newTrust(digests, f)
+	if err != nil {
+		return config{}, nil, err
+	}
+	l := loader{user: f.configFile(), merged: map[string]any{}, trust: trust}
 	path := cmp.Or(file, l.user)
 	text, err := os.ReadFile(path)
 	switch {
@@ -287,9 +291,12 @@ func (l *loader) config() (config, error) {
 	if err := toml.NewEncoder(&text).Encode(l.merged); err != nil {
 		return config{}, err
 	}
-	cfg := config{order: l.order, rows: l.rows, brought: l.brought, user: l.user, rules: l.rules}
+	cfg := config{order: l.order, rows: l.rows, brought: l.brought, user: l.user, rules: l.rules, trust: l.trust}
 	if _, err := toml.Decode(text.String(), &cfg); err != nil {
 		return config{}, err
+	}
+	if cfg.trust != nil { // a test's loader has none
+		cfg.trust.paths = cfg.Trust
 	}
 	return cfg, nil
 }
@@ -463,39 +470,3 @@ func (c config) profile() (sandbox.Profile, error) {
 		return "", usagef("sandbox profile %q: not one of read-only, workspace-write", p)
 	}
 }
-
-// folders are where Wharf keeps its things, after the XDG base directory
-// specification.
-type folders struct{ config, state, data, cache string }
-
-func findFolders() (folders, error) {
-	home, err := os.UserHomeDir()
-	if err != nil || !filepath.IsAbs(home) {
-		u, lookup := user.Current()
-		if lookup != nil || u.HomeDir == "" {
-			return folders{}, usagef("there is no home folder to keep sessions in: set HOME")
-		}
-		home = u.HomeDir
-	}
-	under := func(variable, fallback string) string {
-		base := os.Getenv(variable)
-		if !filepath.IsAbs(base) { // the specification says to ignore a relative one
-			base = filepath.Join(home, fallback)
-		}
-		return filepath.Join(base, "wharf")
-	}
-	return folders{
-		config: under("XDG_CONFIG_HOME", ".config"),
-		state:  under("XDG_STATE_HOME", ".local/state"),
-		data:   under("XDG_DATA_HOME", ".local/share"),
-		cache:  under("XDG_CACHE_HOME", ".cache"),
-	}, nil
-}
-
-// sessions is where the session store is.
-func (f folders) sessions() string { return filepath.Join(f.state, "sessions") }
-
-// store is where the installed extensions are.
-func (f folders) store() *store.Store { return store.New(f.data) }
-
-func (f folders) configFile() string { return filepath.Join(f.config, "config.toml") }

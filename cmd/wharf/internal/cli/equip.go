@@ -71,7 +71,7 @@ type equipment struct {
 	root    *sandbox.Root
 	names   map[string]bool // of the extensions
 	secrets *secret.Store
-	vouch   func(name, file, digest string) error // for an extension of the configuration
+	vouch   func(name, file string, ext *host.Extension) error // for an extension of the configuration
 	closes  []func()
 }
 
@@ -394,7 +394,7 @@ func (e *equipment) join(ctx context.Context, ext *host.Extension, path, name st
 		return refuse("its name is %q: write [extensions.%s]", m.Name, m.Name)
 	}
 	if name != "" {
-		if err := e.vouch(name, path, ext.Digest); err != nil {
+		if err := e.vouch(name, path, ext); err != nil {
 			return refuse("%w", err)
 		}
 	}

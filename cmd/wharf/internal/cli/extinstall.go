@@ -56,7 +56,7 @@ func (i *installer) ready(flags *pflag.FlagSet) (err error) {
 	if i.folders, err = findFolders(); err != nil {
 		return err
 	}
-	cfg, _, err := loadConfig(i.folders, "", "", nil)
+	cfg, _, err := loadConfig(i.folders, "", "", nil, nil)
 	if err != nil {
 		return err
 	}

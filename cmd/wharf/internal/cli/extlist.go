@@ -178,7 +178,7 @@ func extRemove(_ context.Context, io stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	cfg, _, unread := loadConfig(f, "", "", nil)
+	cfg, _, unread := loadConfig(f, "", "", nil, nil)
 	for _, name := range flags.Args() {
 		if err := f.store().Remove(name, *forget); err != nil {
 			return notThere(err)

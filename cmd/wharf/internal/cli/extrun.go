@@ -156,7 +156,7 @@ func (t *trial) run(ctx context.Context) (*tried, error) {
 
 // load loads the extension with what the flags and the configuration say of it.
 func (t *trial) load(ctx context.Context, h *host.Host, f folders) (*host.Extension, config, error) {
-	cfg, _, err := loadConfig(f, "", "", nil)
+	cfg, _, err := loadConfig(f, "", "", nil, nil)
 	if err != nil {
 		return nil, cfg, err
 	}

@@ -90,7 +90,7 @@ func grantedTo(in *host.Inspection) (capability.Set, error) {
 	if err != nil {
 		return capability.Set{}, err
 	}
-	cfg, _, err := loadConfig(f, "", "", nil)
+	cfg, _, err := loadConfig(f, "", "", nil, nil)
 	if err != nil {
 		return capability.Set{}, err
 	}

@@ -154,7 +154,7 @@ func folderOf(store *session.Store, id session.ID) (string, error) {
 
 // config loads the configuration and puts the flags over it.
 func (o runOptions) config(f folders, workspace string) (config, []string, error) {
-	cfg, notices, err := loadConfig(f, o.configFile, workspace, o.sets)
+	cfg, notices, err := loadConfig(f, o.configFile, workspace, o.sets, o.trust)
 	if err != nil {
 		return config{}, nil, err
 	}
@@ -244,6 +244,11 @@ func (o runOptions) build(ctx context.Context, plan plan, view *progress, observ
 		return nil, err
 	}
 	p.closes = append(p.closes, equipment.close)
+	if o.demo == nil {
+		if err := plan.cfg.trust.unused(); err != nil {
+			return nil, err
+		}
+	}
 	tellMisspelt(view, plan.cfg.rules, &equipment.tools)
 	system := systemText(plan.workspace, plan.cfg, o.noSandbox)
 	if err := plan.cfg.checkRoom(session.Header{System: system, Tools: equipment.tools.Specs()}); err != nil && !o.withoutModel {

@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/wharf-agent/wharf/engine/sandbox"
+	"github.com/wharf-agent/wharf/host"
 )
 
 // This file holds what a project may say of how Wharf is to be run in it:
@@ -41,10 +43,9 @@ func (l *loader) addProject(workspace string) error {
 	}
 	sum := sha256.Sum256(text)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	trust, _ := l.merged["trust"].(map[string]any)
-	if trust[path] != digest {
-		l.notices = append(l.notices, fmt.Sprintf("%s was left out: to trust what it says now, add to %s under [trust]: %q = %q",
-			path, l.user, path, digest))
+	l.trust.paths = l.trustedPaths()
+	if err := l.trust.check(path, digest, string(text)); err != nil {
+		l.notices = append(l.notices, fmt.Sprintf("%s was left out: %v", path, err))
 		return nil
 	}
 	before := l.files()
@@ -72,26 +73,73 @@ func (l *loader) files() map[string]string {
 // isFile tells the file of an extension from the name of a shipped one.
 func isFile(path string) bool { return strings.ContainsAny(path, "/.") }
 
+// trustedPaths is the table [trust] so far.
+func (l *loader) trustedPaths() map[string]string {
+	paths := map[string]string{}
+	table, _ := l.merged["trust"].(map[string]any)
+	for path, digest := range table {
+		paths[path], _ = digest.(string)
+	}
+	return paths
+}
+
 // vouch refuses an extension of a file that the project names, unless the user
 // trusts exactly what is in it: who can write into the project could exchange it.
-func (c config) vouch(name, file, digest string) error {
-	digest = "sha256:" + digest
-	if theirs, brings := c.brought[name]; !brings || theirs != file || c.Trust[file] == digest {
+func (c config) vouch(name, file string, ext *host.Extension) error {
+	if theirs, brings := c.brought[name]; !brings || theirs != file {
 		return nil
 	}
-	return fmt.Errorf("the project brings it: to trust what is in it now, add to %s under [trust]: %q = %q", c.user, file, digest)
+	if err := c.trust.check(file, "sha256:"+ext.Digest, extensionText(ext.Manifest)); err != nil {
+		return fmt.Errorf("the project brings it: %w", err)
+	}
+	return nil
+}
+
+// widths orders the values of what a project may only narrow, the narrowest first. The
+// empty one is that of a key that is not set.
+var widths = map[string][]string{
+	"approve":         {"never", "ask", "", "auto"},
+	"sandbox.profile": {"read-only", "workspace-write", "", "full-access"},
+	"sandbox.require": {"bwrap", ""},
 }
 
 // refuseOwn keeps a project from saying what is the user's alone to say, also one
-// that is trusted for all else: what is read and run for a secret, and what may be
-// done unasked.
+// that is trusted for all else: what is read and run for a secret, who is trusted, and
+// what may be done unasked or reached.
 func (l *loader) refuseOwn(layer map[string]any) error {
-	if _, has := layer["secrets"]; has {
-		return fmt.Errorf("secrets belong into your own configuration, %s: take [secrets] out here", l.user)
+	own := func(key string) error {
+		return fmt.Errorf("%s is the user's to say: take it out here, and put it into your own configuration, %s", key, l.user)
+	}
+	for _, table := range []string{"secrets", "trust", "install"} {
+		if _, has := layer[table]; has {
+			return own("[" + table + "]")
+		}
 	}
 	rules, _ := layer["permissions"].(map[string]any)
 	if _, has := rules["allow"]; has {
 		return fmt.Errorf("a project can deny and ask, and not allow: take permissions.allow out here, and put it into your own configuration, %s", l.user)
 	}
+	box, _ := layer["sandbox"].(map[string]any)
+	for key := range box {
+		if _, narrows := widths["sandbox."+key]; !narrows {
+			return own("sandbox." + key)
+		}
+	}
+	for key, order := range widths {
+		was, is := textAt(l.merged, key), textAt(layer, key)
+		if is != "" && slices.Index(order, is) > slices.Index(order, was) {
+			return fmt.Errorf("a project can only narrow, and %s = %q is wider than what your own configuration says: take it out here", key, is)
+		}
+	}
 	return nil
+}
+
+// textAt returns the text at a key such as sandbox.profile; empty if there is none.
+func textAt(table map[string]any, key string) string {
+	if outer, inner, nested := strings.Cut(key, "."); nested {
+		table, _ = table[outer].(map[string]any)
+		key = inner
+	}
+	text, _ := table[key].(string)
+	return text
 }

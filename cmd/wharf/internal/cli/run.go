@@ -42,6 +42,7 @@ type runOptions struct {
 	extensions []extensionFlag
 	configFile string
 	sets       []string
+	trust      []string // digests
 	dir        string
 
 	withoutModel bool // of wharf session compact
@@ -71,6 +72,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	addRuleFlags(f, &o.rules)
 	addExtensionFlags(f, &o.extensions)
 	f.StringVar(&o.configFile, "config", "", "read the configuration from `FILE` instead of the user's")
+	addTrustFlag(f, &o.trust)
 	f.StringArrayVar(&o.images, "image", nil, "show the model the image in `FILE` (PNG, JPEG, GIF, WebP) with the prompt; repeatable")
 	f.StringVar(&o.schema, "output-schema", "", "the answer is to be a JSON object that meets the JSON Schema in `FILE`")
 	f.StringArrayVar(&o.sets, "set", nil, "set a configuration `key=value` (a TOML value); repeatable")
@@ -241,6 +243,9 @@ func (o runOptions) repeat() string {
 		}
 	}
 	add("config", o.configFile)
+	for _, digest := range o.trust {
+		add("trust", digest)
+	}
 	for _, set := range o.sets {
 		add("set", set)
 	}

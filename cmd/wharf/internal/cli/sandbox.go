@@ -23,6 +23,7 @@ func sandboxFlags(name string, o *runOptions) *pflag.FlagSet {
 	f.StringVar(&o.profile, "profile", "", "read-only or workspace-write (the default)")
 	f.StringVarP(&o.dir, "directory", "C", "", "the workspace; this folder if absent")
 	f.StringVar(&o.configFile, "config", "", "read the configuration from `FILE` instead of the user's")
+	addTrustFlag(f, &o.trust)
 	f.StringArrayVar(&o.sets, "set", nil, "set a configuration `key=value` (a TOML value); repeatable")
 	return f
 }
