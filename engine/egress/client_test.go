@@ -24,6 +24,7 @@ type world struct {
 	names  map[string][][]string // what each look-up of a name answers, in turn; the last stays
 	server *httptest.Server
 	secure *httptest.Server
+	raw    net.Listener // in the place of both, if there is one
 
 	mu     sync.Mutex
 	asked  []string
@@ -56,12 +57,15 @@ func (w *world) connect(ctx context.Context, at netip.AddrPort) (net.Conn, error
 	w.mu.Lock()
 	w.dialed = append(w.dialed, at.String())
 	w.mu.Unlock()
-	to := w.server
-	if at.Port() == 443 {
-		to = w.secure
+	to := w.server.Listener
+	switch {
+	case w.raw != nil:
+		to = w.raw
+	case at.Port() == 443:
+		to = w.secure.Listener
 	}
 	var d net.Dialer
-	return d.DialContext(ctx, "tcp", to.Listener.Addr().String())
+	return d.DialContext(ctx, "tcp", to.Addr().String())
 }
 
 // newWorld serves handle by http and https.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
 	"time"
 )
 
@@ -86,7 +87,14 @@ func (d *Dialer) Dial(ctx context.Context, checked []netip.AddrPort) (net.Conn, 
 	return nil, err
 }
 
+// connectTCP connects to at. What the kernel is about to be asked is compared
+// once more with what was checked.
 func connectTCP(ctx context.Context, at netip.AddrPort) (net.Conn, error) {
-	var d net.Dialer
+	d := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+		if address != at.String() {
+			return fmt.Errorf("%w: %s is not the address that was checked", ErrRefused, address)
+		}
+		return nil
+	}}
 	return d.DialContext(ctx, "tcp", at.String())
 }

@@ -7,7 +7,8 @@
 // once, checks what it stands for ([CheckAddress]) and connects to exactly
 // that, so that a name cannot lead elsewhere after it was checked. A [Client]
 // makes HTTP requests of these parts: each hop of a redirect is judged like the
-// first.
+// first. A [Proxy] lets programs that know nothing of this reach the hosts of a
+// list, each of which is an [Entry].
 //
 // The package grants nothing: who may reach what is its callers' to say, and
 // what nobody says is refused.
