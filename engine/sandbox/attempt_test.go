@@ -33,6 +33,10 @@ func attempt(name string, args []string) int {
 		truncateAll(args[0])
 	case "calls":
 		calls()
+	case "refused":
+		refusedCalls()
+	case "judged":
+		judgedCalls()
 	case "privileges":
 		privileges()
 	case "descriptors":
@@ -106,14 +110,6 @@ func truncateAll(path string) {
 // calls makes system calls that the filter answers.
 func calls() {
 	var zero [256]byte
-	raw := func(name string, number uintptr, a, b, c uintptr) {
-		_, _, errno := unix.Syscall(number, a, b, c)
-		if errno == 0 {
-			fmt.Println(name, "ok")
-			return
-		}
-		fmt.Println(name, unix.ErrnoName(errno))
-	}
 	at := uintptr(unsafe.Pointer(&zero))
 	raw("io_uring_setup", unix.SYS_IO_URING_SETUP, 1, at, 0)
 	raw("clone3", unix.SYS_CLONE3, 0, 0, 0)

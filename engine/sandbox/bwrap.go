@@ -47,6 +47,7 @@ type bwrap struct {
 	program  string
 	sandbox  *Sandbox
 	noNested bool // bubblewrap can forbid user namespaces inside
+	grouped  bool // memory and processes are limited by a control group
 }
 
 func (bwrap) rung() Rung { return Bubblewrap }
@@ -72,6 +73,7 @@ const (
 	fdArgs = 3 + iota
 	fdStatus
 	fdFilter
+	fdGate
 	fdPasswd
 	fdGroup
 	fdHosts
@@ -89,7 +91,7 @@ func (b bwrap) launch(c Command) (*launch, error) {
 		argv = append(slices.Clone(takeTerminal), argv...)
 	}
 	l := &launch{
-		path: b.program, dir: "/", cleanup: theKeeper.end, told: theKeeper.watch,
+		path: b.program, dir: "/", cleanup: theKeeper.end,
 		argv: append([]string{theKeeper.mark, "--args", strconv.Itoa(fdArgs), "--"}, argv...),
 		env:  b.sandbox.environment(place{home: insideHome, tmp: "/tmp", cache: insideCache}),
 	}
@@ -102,7 +104,7 @@ func (b bwrap) launch(c Command) (*launch, error) {
 
 // open makes the descriptors of bubblewrap.
 func (b bwrap) open(l *launch, c Command) error {
-	filter, err := filterFor(Bubblewrap, 0)
+	filter, err := filterFor(filter{rung: Bubblewrap, open: b.sandbox.open})
 	if err != nil {
 		return err
 	}
@@ -111,18 +113,38 @@ func (b bwrap) open(l *launch, c Command) error {
 		return err
 	}
 	l.status = status
+	if err := b.limit(l, c); err != nil {
+		return err
+	}
 	data := map[int][]byte{
 		fdArgs: bytes.Join(b.args(c.Dir, *cmp.Or(c.guard, &guard{})), nil), fdFilter: filterBytes(filter), fdPasswd: []byte(insidePasswd),
 		fdGroup: []byte(insideGroup), fdHosts: []byte(insideHosts), fdGit: []byte(gitConfig(os.Getenv)),
 	}
 	l.files = make([]*os.File, fdGit-fdArgs+1)
 	l.files[fdStatus-fdArgs] = statusChild
+	if l.files[fdGate-fdArgs], err = l.gate.forChild(); err != nil {
+		return err
+	}
 	for fd, content := range data {
 		if l.files[fd-fdArgs], err = dataFile("sandbox", content); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// limit has the command wait, when bubblewrap is done, until its limits are set.
+func (b bwrap) limit(l *launch, c Command) (err error) {
+	l.limits = b.sandbox.cfg.Limits
+	if l.group, err = takeGroup(b.grouped, l.limits); err != nil {
+		return err
+	}
+	l.gate, err = newGate(l.limits.bounds(c.Timeout, b.grouped, 0), l.group)
+	l.told = func(pid int) error {
+		theKeeper.watch(pid)
+		return l.gate.open(pid)
+	}
+	return err
 }
 
 // args returns bubblewrap's arguments, each ended by a zero byte. They count
@@ -170,7 +192,7 @@ func (b bwrap) args(dir string, g guard) (zeroEnded [][]byte) {
 		add(m...)
 	}
 	add("--remount-ro", "/", "--chdir", dir)
-	add("--json-status-fd", strconv.Itoa(fdStatus), "--seccomp", strconv.Itoa(fdFilter))
+	add("--json-status-fd", strconv.Itoa(fdStatus), "--block-fd", strconv.Itoa(fdGate), "--seccomp", strconv.Itoa(fdFilter))
 	return zeroEnded
 }
 

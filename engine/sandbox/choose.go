@@ -99,19 +99,31 @@ func weakerNotice(noBwrap string) string {
 
 // tryBwrap returns bubblewrap with the strictest arguments that work here.
 func (s *Sandbox) tryBwrap(ctx context.Context, program string) (confiner, error) {
-	b := bwrap{program: program, sandbox: s, noNested: true}
-	err := s.probe(ctx, b)
-	if err == nil {
-		return b, nil
+	var first error
+	for _, noNested := range []bool{true, false} { // some kernels cannot; the filter refuses nested namespaces too
+		for _, grouped := range groupChoices() {
+			b := bwrap{program: program, sandbox: s, noNested: noNested, grouped: grouped}
+			err := s.probe(ctx, b)
+			if err == nil {
+				return b, nil
+			}
+			if errors.Is(err, errNoAnswer) {
+				return nil, err
+			}
+			if first == nil {
+				first = err
+			}
+		}
 	}
-	if errors.Is(err, errNoAnswer) {
-		return nil, err
+	return nil, first
+}
+
+// groupChoices are the ways to limit memory and processes, the better one first.
+func groupChoices() []bool {
+	if theGroups() == nil {
+		return []bool{false}
 	}
-	b.noNested = false // some kernels cannot; the filter refuses nested namespaces too
-	if s.probe(ctx, b) == nil {
-		return b, nil
-	}
-	return nil, err
+	return []bool{true, false}
 }
 
 // tryLandlock returns Landlock, if kernel and program are ready for it.
@@ -123,11 +135,18 @@ func (s *Sandbox) tryLandlock(ctx context.Context) (confiner, error) {
 	if !initCalled.Load() {
 		return nil, errors.New("this program cannot use Landlock (its main does not begin with sandbox.Init)")
 	}
-	l := landlock{sandbox: s, abi: abi}
-	if err := s.probe(ctx, l); err != nil {
-		return nil, errors.New("Landlock does not work here (" + err.Error() + ")")
+	var first error
+	for _, grouped := range groupChoices() {
+		l := landlock{sandbox: s, abi: abi, grouped: grouped}
+		err := s.probe(ctx, l)
+		if err == nil {
+			return l, nil
+		}
+		if first == nil {
+			first = errors.New("Landlock does not work here (" + err.Error() + ")")
+		}
 	}
-	return l, nil
+	return nil, first
 }
 
 var errNoAnswer = errors.New("it did not answer")

@@ -63,7 +63,7 @@ func TestLadder(t *testing.T) {
 			"and one that ran something else",
 			[]string{lies},
 			landlockVersion, "", Landlock,
-			`Sandbox: bubblewrap does not work here (/bin/true ended with status 1 in it); using the weaker Landlock mode (see "wharf doctor").`, "",
+			`Sandbox: bubblewrap does not work here (limit processor time: no such process); using the weaker Landlock mode (see "wharf doctor").`, "",
 		},
 		{
 			"without both nothing runs", nil, none, "", "", "",

@@ -29,7 +29,35 @@ type Config struct {
 	Roots     []string // further folders that commands may read and execute: toolchains outside /usr that are not on PATH
 	Hidden    []string // folders that are never visible, such as Wharf's own state and configuration
 	Require   Rung     // Bubblewrap refuses to fall back to Landlock; empty takes what there is
+	VCS       string   // "readonly" keeps commands from changing anything in .git; empty protects what git runs and reads
+	Allow     []string // system calls that are refused otherwise: AllowUnixSockets, AllowPtrace
+	Limits    Limits   // what a command may use of the machine
 	None      bool     // run commands unconfined: the user's word, never a fallback
+}
+
+// What Config.Allow opens, each at a price: a program that may be talked to by a
+// socket in the workspace, or a process that reads another one's memory.
+const (
+	AllowUnixSockets = "unix-sockets"
+	AllowPtrace      = "ptrace"
+)
+
+// VCSReadOnly is the other value of Config.VCS.
+const VCSReadOnly = "readonly"
+
+// openingsOf returns what words of Config.Allow open.
+func openingsOf(words []string) (open openings, err error) {
+	for _, word := range words {
+		switch word {
+		case AllowUnixSockets:
+			open.UnixSockets = true
+		case AllowPtrace:
+			open.Ptrace = true
+		default:
+			return open, fmt.Errorf("cannot allow %q: use %q or %q", word, AllowUnixSockets, AllowPtrace)
+		}
+	}
+	return open, nil
 }
 
 // systemFolders are never a workspace themselves; nor is what holds one.
@@ -51,6 +79,12 @@ func (c *Config) check(homes []string) error {
 	}
 	if c.Require != "" && c.Require != Bubblewrap {
 		return fmt.Errorf("configure sandbox: cannot require %q: only %q can be", c.Require, Bubblewrap)
+	}
+	if c.VCS != "" && c.VCS != VCSReadOnly {
+		return fmt.Errorf("configure sandbox: unknown vcs %q: use %q or leave it out", c.VCS, VCSReadOnly)
+	}
+	if err := c.Limits.check(); err != nil {
+		return fmt.Errorf("configure sandbox: limits: %w", err)
 	}
 	c.Hidden = realPaths(c.Hidden)
 	if err := checkWorkspace(c.Workspace, homes, c.Hidden); err != nil {

@@ -55,6 +55,13 @@ func TestNewRefuses(t *testing.T) {
 			fmt.Sprintf("workspace %q: it overlaps %q, which must stay hidden: choose a folder apart from it", state, state+"/log"),
 		},
 		{"an unknown profile", Config{Workspace: ws, Profile: "yolo"}, `unknown profile "yolo": use "read-only" or "workspace-write"`},
+		{"an unknown vcs", Config{Workspace: ws, VCS: "none"}, `unknown vcs "none": use "readonly" or leave it out`},
+		{"an unknown opening", Config{Workspace: ws, Allow: []string{"all"}}, `cannot allow "all": use "unix-sockets" or "ptrace"`},
+		{"too little memory", Config{Workspace: ws, Limits: Limits{Memory: 1}}, "limits: 1 bytes of memory are too few: allow 16 MiB at least"},
+		{"too few processes", Config{Workspace: ws, Limits: Limits{Processes: -1}}, "limits: -1 processes are too few: allow 8 at least"},
+		{"too few open files", Config{Workspace: ws, Limits: Limits{OpenFiles: 3}}, "limits: 3 open files are too few: allow 16 at least"},
+		{"less than nothing", Config{Workspace: ws, Limits: Limits{FileSize: -1}}, "limits: a file cannot have -1 bytes"},
+		{"no time", Config{Workspace: ws, Limits: Limits{CPU: 1}}, "limits: a processor time of 1ns is too short: allow a second at least"},
 		{"a rung that cannot be required", Config{Workspace: ws, Require: Landlock}, `cannot require "landlock": only "bwrap" can be`},
 		{
 			"a cache inside the workspace",

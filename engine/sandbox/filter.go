@@ -13,97 +13,116 @@ import (
 // The answers of the filter: a refusal that programs report, and "no such
 // call", at which they take an older one that the filter can look into.
 const (
-	refuse  = seccomp.ActionErrno
-	missing = seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)
+	pass    = uint32(seccomp.ActionAllow)
+	refuse  = uint32(seccomp.ActionErrno) | uint32(unix.EPERM)
+	missing = uint32(seccomp.ActionErrno) | uint32(unix.ENOSYS)
+	kill    = uint32(seccomp.ActionKillProcess)
 )
 
-// namespaceFlags are the flags of clone that make a namespace.
-const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
-	unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP
+// Where the kernel puts what a filter looks at (struct seccomp_data).
+const (
+	offsetCall = 0
+	offsetArch = 4
+	offsetArgs = 16
+)
 
-// filterFor assembles the system call filter of a rung: the ways to a socket
-// that the rung does not hold itself, the ways around a filter (io_uring and
-// calls whose arguments it cannot read), nested namespaces and the kernel's
-// key store. abi is the version of Landlock, for that rung.
-func filterFor(rung Rung, abi int) ([]bpf.RawInstruction, error) {
+// filterFor assembles the system call filter of commands for this machine.
+func filterFor(f filter) ([]bpf.RawInstruction, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, fmt.Errorf("assemble the system call filter: %w", err)
 	}
-	groups := []seccomp.SyscallGroup{
-		{Action: missing, Names: []string{"io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"}},
-		{Action: refuse, Names: []string{"unshare", "setns", "add_key", "request_key", "keyctl"}},
-		{Action: refuse, NamesWithCondtions: []seccomp.NameWithConditions{
-			when("clone", seccomp.Condition{Argument: 0, Operation: seccomp.BitsSet, Value: namespaceFlags}),
-			// A datagram end can be pointed at a path; streams and packets (types 1 and 5) cannot.
-			when("socketpair", seccomp.Condition{Argument: 0, Operation: seccomp.NotEqual, Value: unix.AF_UNIX}),
-			when("socketpair", seccomp.Condition{Argument: 1, Operation: seccomp.BitsSet, Value: unix.SOCK_DGRAM}),
-		}},
-	}
-	if rung == Landlock {
-		groups = append(groups, seccomp.SyscallGroup{Action: refuse, Names: []string{"socket"}})
-		groups = append(groups, truncation(info, abi)...)
-	} else {
-		groups = append(groups, socketsOfOwnNamespace())
-	}
-	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: groups}
-	body, err := policy.Assemble()
-	if err != nil {
-		return nil, fmt.Errorf("assemble the system call filter: %w", err)
-	}
-	return bpf.Assemble(append(nativeOnly(info), body...))
+	return bpf.Assemble(f.program(info))
 }
 
-// when names a call with conditions that must all hold.
-func when(call string, conditions ...seccomp.Condition) seccomp.NameWithConditions {
-	return seccomp.NameWithConditions{Name: call, Conditions: conditions}
-}
-
-// socketsOfOwnNamespace refuses all sockets but IP and route look-ups: these
-// stay in the network namespace, a Unix socket is reached through the files.
-func socketsOfOwnNamespace() seccomp.SyscallGroup {
-	is := func(op seccomp.Operation, argument uint32, value uint64) seccomp.Condition {
-		return seccomp.Condition{Argument: argument, Operation: op, Value: value}
-	}
-	return seccomp.SyscallGroup{Action: refuse, NamesWithCondtions: []seccomp.NameWithConditions{
-		when("socket", is(seccomp.NotEqual, 0, unix.AF_INET), is(seccomp.NotEqual, 0, unix.AF_INET6),
-			is(seccomp.NotEqual, 0, unix.AF_NETLINK)),
-		when("socket", is(seccomp.Equal, 0, unix.AF_NETLINK), is(seccomp.NotEqual, 2, unix.NETLINK_ROUTE)),
-	}}
-}
-
-// truncation closes what Landlock before version 3 leaves open: emptying a file
-// that may only be read, by truncate or by opening it so.
-func truncation(info *arch.Info, abi int) []seccomp.SyscallGroup {
-	if abi >= 3 {
-		return nil
-	}
-	bits := func(op seccomp.Operation, argument uint32, value uint64) seccomp.Condition {
-		return seccomp.Condition{Argument: argument, Operation: op, Value: value}
-	}
-	refused := seccomp.SyscallGroup{Action: refuse, Names: []string{"truncate"}}
-	for flags, call := range []string{1: "open", 2: "openat"} { // by the argument that holds the flags
-		if _, known := info.SyscallNames[call]; !known {
-			continue // newer machines have no open
-		}
-		empties := bits(seccomp.BitsSet, uint32(flags), unix.O_TRUNC)
-		write, both := bits(seccomp.BitsSet, uint32(flags), unix.O_WRONLY), bits(seccomp.BitsSet, uint32(flags), unix.O_RDWR)
-		neither := bits(seccomp.BitsNotSet, uint32(flags), unix.O_WRONLY|unix.O_RDWR)
-		refused.NamesWithCondtions = append(refused.NamesWithCondtions, when(call, empties, neither), when(call, empties, write, both))
-	}
-	return []seccomp.SyscallGroup{{Action: missing, Names: []string{"openat2"}}, refused}
-}
-
-// nativeOnly kills a process that enters the kernel by another machine's table
-// of calls, such as the 32-bit one.
-func nativeOnly(info *arch.Info) []bpf.Instruction {
-	const archOffset = 4 // of struct seccomp_data
-	return []bpf.Instruction{
-		bpf.LoadAbsolute{Off: archOffset, Size: 4},
+// program returns the filter for a machine. A call that the machine does not
+// have is left out.
+func (f filter) program(info *arch.Info) []bpf.Instruction {
+	load := func(offset uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offset, Size: 4} }
+	program := []bpf.Instruction{
+		// Whoever enters the kernel by another machine's table of calls, such as the 32-bit one, is killed.
+		load(offsetArch),
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipTrue: 1},
-		bpf.RetConstant{Val: uint32(seccomp.ActionKillProcess)},
+		bpf.RetConstant{Val: kill},
+		load(offsetCall),
 	}
+	if info.ID == arch.X86_64.ID { // whose table has the calls a second time, for programs with short pointers
+		program = append(program,
+			bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: uint32(arch.X32.SeccompMask), SkipFalse: 1},
+			bpf.RetConstant{Val: missing})
+	}
+	for _, list := range []struct {
+		names  []string
+		answer uint32
+	}{{f.refused(), refuse}, {f.absent(), missing}} {
+		for _, name := range list.names {
+			if number, known := info.SyscallNames[name]; known {
+				program = append(program,
+					bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(number), SkipFalse: 1},
+					bpf.RetConstant{Val: list.answer})
+			}
+		}
+	}
+	for _, c := range f.judged() {
+		if number, known := info.SyscallNames[c.name]; known {
+			body := c.body()
+			program = append(program, bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(number), SkipFalse: uint8(len(body))})
+			program = append(program, body...)
+		}
+	}
+	return append(program, bpf.RetConstant{Val: pass})
 }
+
+// call is a system call that is refused where all tests of one of its cases hold.
+type call struct {
+	name  string
+	cases [][]test
+}
+
+// test looks at an argument of a call. Only the lower half of it counts: so the
+// kernel takes it, and a filter that minded the upper half could be passed with
+// rubbish in there.
+type test struct {
+	argument uint32
+	mask     uint32 // of the bits that count
+	is       bool   // whether they must be, or must not be, the value
+	value    uint32
+}
+
+const allBits = 1<<32 - 1
+
+func equal(argument, value uint32) test    { return test{argument, allBits, true, value} }
+func notEqual(argument, value uint32) test { return test{argument, allBits, false, value} }
+
+// anyOf holds if one of the bits is set, noneOf if none is.
+func anyOf(argument, bits uint32) test  { return test{argument, bits, false, 0} }
+func noneOf(argument, bits uint32) test { return test{argument, bits, true, 0} }
+
+// body returns the judgement of a call, the number of which has been compared.
+func (c call) body() []bpf.Instruction {
+	var all []bpf.Instruction
+	for _, tests := range c.cases {
+		block := []bpf.Instruction{bpf.RetConstant{Val: refuse}}
+		for i := len(tests) - 1; i >= 0; i-- { // from the end, so that it is known how far a jump goes
+			t := tests[i]
+			jump := bpf.JumpIf{Cond: bpf.JumpEqual, Val: t.value, SkipFalse: uint8(len(block))}
+			if !t.is {
+				jump = bpf.JumpIf{Cond: bpf.JumpEqual, Val: t.value, SkipTrue: uint8(len(block))}
+			}
+			block = append([]bpf.Instruction{
+				bpf.LoadAbsolute{Off: lowerHalf(t.argument), Size: 4},
+				bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: t.mask},
+				jump,
+			}, block...)
+		}
+		all = append(all, block...)
+	}
+	return append(all, bpf.RetConstant{Val: pass})
+}
+
+// lowerHalf is where the lower half of an argument is: both machines that Wharf
+// runs on put it first.
+func lowerHalf(argument uint32) uint32 { return offsetArgs + 8*argument }
 
 // filterBytes returns a filter as the kernel's array of instructions.
 func filterBytes(filter []bpf.RawInstruction) []byte {

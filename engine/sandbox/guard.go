@@ -74,7 +74,7 @@ func (s *Sandbox) newGuard() (guard, error) {
 	}
 	s.look.Do(s.findRepositories)
 	for _, top := range append([]string{s.cfg.Workspace}, s.repositories...) {
-		if err := g.add(top, top == s.cfg.Workspace); err != nil {
+		if err := g.add(top, top == s.cfg.Workspace, s.cfg.VCS == VCSReadOnly); err != nil {
 			return g, err
 		}
 	}
@@ -85,11 +85,15 @@ func (s *Sandbox) newGuard() (guard, error) {
 type linked string
 
 func (l linked) Error() string {
-	return fmt.Sprintf("%s is a symbolic link; what has that name must stay read-only, and a link cannot: put what it leads to in its place, or take it out", string(l))
+	text := fmt.Sprintf("%s is a symbolic link; what has that name must stay read-only, and a link cannot. ", string(l))
+	if strings.Contains(string(l), "/.git/") {
+		return text + `Set sandbox.vcs = "readonly" for this workspace or remove the link`
+	}
+	return text + "Put what it leads to in its place or remove the link"
 }
 
 // add adds what is protected in the workspace or a repository in it.
-func (g *guard) add(top string, outermost bool) error {
+func (g *guard) add(top string, outermost, readOnly bool) error {
 	var protected []string
 	for _, pattern := range protectedAnywhere {
 		if !strings.HasPrefix(pattern, ".git/") && (outermost || pattern != ".wharf") {
@@ -107,7 +111,7 @@ func (g *guard) add(top string, outermost bool) error {
 			return err
 		}
 	}
-	return g.addGit(filepath.Join(top, ".git"))
+	return g.addGit(filepath.Join(top, ".git"), readOnly)
 }
 
 // seal has a path be read-only if it is there.
@@ -138,9 +142,9 @@ func (g *guard) pin(dir string) (there bool, err error) {
 	return info.IsDir(), nil
 }
 
-// addGit adds what git reads and runs later. A .git that is a file points to such a
+// addGit adds what git reads and runs later, or all of .git. A .git that is a file points to such a
 // folder.
-func (g *guard) addGit(git string) error {
+func (g *guard) addGit(git string, readOnly bool) error {
 	there, err := g.pin(git)
 	if err != nil {
 		return err
@@ -149,7 +153,7 @@ func (g *guard) addGit(git string) error {
 		g.bare = git
 		return nil
 	}
-	if !there {
+	if !there || readOnly {
 		return g.seal(git)
 	}
 	_ = os.Mkdir(filepath.Join(git, "hooks"), 0o755) // likewise

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -161,7 +162,11 @@ func TestLinkedProtectedPaths(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := s.Run(t.Context(), Command{Line: "echo x > ran"})
-			want := "Refused: " + link + " is a symbolic link; what has that name must stay read-only, and a link cannot: put what it leads to in its place, or take it out. The command was not run."
+			remedy := "Put what it leads to in its place or remove the link"
+			if strings.Contains(path, ".git/") {
+				remedy = `Set sandbox.vcs = "readonly" for this workspace or remove the link`
+			}
+			want := "Refused: " + link + " is a symbolic link; what has that name must stay read-only, and a link cannot. " + remedy + ". The command was not run."
 			if !errors.Is(err, ErrUnavailable) || err.Error() != want {
 				t.Errorf("Run: %v\nwant %s", err, want)
 			}
@@ -219,5 +224,27 @@ func TestHammerQuarantine(t *testing.T) {
 	moved, err := os.ReadDir(filepath.Join(s.cfg.Workspace, ".wharf", "quarantine"))
 	if err != nil || len(moved) != notes || notes < 2 {
 		t.Errorf("%d were moved, %d notes (%v)", len(moved), notes, err)
+	}
+}
+
+// Where git's own files are links, all of .git can be read-only instead.
+func TestReadOnlyRepository(t *testing.T) {
+	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
+	ws := repository(t)
+	hooks := filepath.Join(ws, ".git", "hooks")
+	if err := os.Rename(hooks, filepath.Join(ws, "linked")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../linked", hooks); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, Bubblewrap, Config{Workspace: ws, VCS: VCSReadOnly})
+	before := snapshot(t, filepath.Join(ws, ".git"))
+	out, _ := sh(t, s, "git status --short; echo x > .git/x; mv .git g; rm -r .git; echo x > .git/HEAD; echo tried; echo own > own")
+	if !has(out, "tried") || !maps.Equal(before, snapshot(t, filepath.Join(ws, ".git"))) {
+		t.Errorf("the repository was changed:\n%s", out)
+	}
+	if text, err := os.ReadFile(filepath.Join(ws, "own")); string(text) != "own\n" {
+		t.Errorf("the workspace could not be written: %v", err)
 	}
 }

@@ -236,8 +236,15 @@ func confine() int {
 	runtime.LockOSThread() // rights belong to a thread; the command inherits this one's
 	said := os.NewFile(confinerFailure, "failure")
 	spec, err := readConfinement(os.NewFile(confinerSpec, "confinement"))
+	var bounds []bound
+	if err == nil {
+		bounds, err = spec.limits()
+	}
 	if err == nil {
 		err = lockIn(spec)
+	}
+	if err == nil {
+		err = applyAll(bounds, 0) // last: this program may need more to get here
 	}
 	line := statusLine{}
 	if err == nil {
@@ -246,6 +253,18 @@ func confine() int {
 	line.Failure = err.Error()
 	_ = json.NewEncoder(said).Encode(line)
 	return 1
+}
+
+// limits enters the control groups and returns the limits that are left to be set.
+func (c confinement) limits() ([]bound, error) {
+	if err := enterGroups(c.Groups, 0); err != nil {
+		return nil, err
+	}
+	grouped, others := len(c.Groups) > 0, 0
+	if !grouped {
+		others = tasksOf(os.Getuid())
+	}
+	return c.Limits.bounds(c.Timeout, grouped, others), nil
 }
 
 func readConfinement(f io.Reader) (spec confinement, err error) {
@@ -263,7 +282,7 @@ func lockIn(spec confinement) error {
 	if err := unix.Chdir(spec.Dir); err != nil {
 		return fmt.Errorf("enter %q: %w", spec.Dir, err)
 	}
-	filter, err := filterFor(Landlock, spec.ABI)
+	filter, err := filterFor(filter{rung: Landlock, abi: spec.ABI, open: spec.Open})
 	if err != nil {
 		return err
 	}

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -33,6 +35,8 @@ const keeperOrders = 3 // the keeper's descriptor, which ends with Wharf
 const (
 	orderBusy = "busy" // bubblewrap is at work
 	orderIdle = "idle" // nothing is left of any
+
+	orderGroup = "group " // and a control group, to be removed at the end
 )
 
 const kept = time.Minute // for the keeper to end what was left
@@ -43,7 +47,8 @@ type keeping struct {
 	mark string
 
 	mu      sync.Mutex
-	running int // commands
+	running int      // commands
+	groups  []string // control groups that Wharf made
 	cmd     *exec.Cmd
 	orders  *os.File
 }
@@ -86,6 +91,14 @@ func (k *keeping) watch(pid int) {
 	k.tellLocked(fmt.Sprint(first.pid, " ", first.born))
 }
 
+// remember has the keeper remove a control group in the end.
+func (k *keeping) remember(dir string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.groups = append(k.groups, dir)
+	k.tellLocked(orderGroup + dir)
+}
+
 // tellLocked gives the keeper an order, and reports whether there is one to
 // take it.
 func (k *keeping) tellLocked(order string) bool {
@@ -122,6 +135,9 @@ func (k *keeping) startLocked() error {
 	if !k.tellLocked(orderBusy) {
 		return errors.New("it ended at once")
 	}
+	for _, dir := range k.groups {
+		k.tellLocked(orderGroup + dir)
+	}
 	return nil
 }
 
@@ -132,10 +148,17 @@ func keep(mark, parent string) int {
 	if err != nil {
 		return 1
 	}
-	busy, firsts := takeOrders(os.NewFile(keeperOrders, "orders"))
-	if !busy {
-		return 0
+	busy, firsts, groups := takeOrders(os.NewFile(keeperOrders, "orders"))
+	code := 0
+	if busy {
+		code = endAll(mark, wharf, firsts)
 	}
+	removeGroups(groups)
+	return code
+}
+
+// endAll ends what is left of Wharf's commands.
+func endAll(mark string, wharf int, firsts []identity) int {
 	for _, first := range firsts {
 		signalIf(first.pid, syscall.SIGKILL, first.lives)
 	}
@@ -154,10 +177,27 @@ func keep(mark, parent string) int {
 	return 0
 }
 
+// removeGroups removes control groups, which can be done a moment after the last
+// process in them was killed.
+func removeGroups(groups []string) {
+	late := time.After(kept)
+	for len(groups) > 0 {
+		groups = slices.DeleteFunc(groups, func(dir string) bool {
+			err := os.Remove(dir)
+			return err == nil || errors.Is(err, fs.ErrNotExist)
+		})
+		select {
+		case <-late:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
 // takeOrders reads orders until they end with Wharf, and returns whether there
-// was work then, and the first processes of that work, of which some may have
-// ended.
-func takeOrders(orders io.Reader) (busy bool, firsts []identity) {
+// was work then, the first processes of that work, of which some may have ended,
+// and the control groups that were made.
+func takeOrders(orders io.Reader) (busy bool, firsts []identity, groups []string) {
 	lines := bufio.NewScanner(orders)
 	for lines.Scan() {
 		switch line := lines.Text(); line {
@@ -166,6 +206,10 @@ func takeOrders(orders io.Reader) (busy bool, firsts []identity) {
 		case orderIdle:
 			busy, firsts = false, nil
 		default:
+			if dir, ok := strings.CutPrefix(line, orderGroup); ok {
+				groups = append(groups, dir)
+				continue
+			}
 			var first identity
 			if _, err := fmt.Sscan(line, &first.pid, &first.born); err == nil {
 				firsts = append(firsts, first)
@@ -175,7 +219,7 @@ func takeOrders(orders io.Reader) (busy bool, firsts []identity) {
 			}
 		}
 	}
-	return busy, firsts
+	return busy, firsts, groups
 }
 
 // killMarked kills all processes that were started by the name mark, and

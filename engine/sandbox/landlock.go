@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +19,7 @@ import (
 type landlock struct {
 	sandbox *Sandbox
 	abi     int
+	grouped bool // memory and processes are limited by a control group
 }
 
 func (landlock) rung() Rung { return Landlock }
@@ -54,17 +56,35 @@ type confinement struct {
 	Scratch  string   // the private folders, which the monitor makes and removes
 	Git      string   // the configuration of git in the private home
 	ABI      int      // the version of Landlock to use
+	Open     openings // of the system call filter
+	Limits   Limits
+	Timeout  time.Duration
+	Groups   []string // files to be written to, to enter the control groups; none if there is no group
 }
 
 // launch prepares our monitor. It is the monitor that makes the private folders:
 // nobody would remove them if Wharf were killed before there is one.
 func (l landlock) launch(c Command) (*launch, error) {
-	scratch := l.sandbox.scratchPath()
+	scratch, cleanup := l.sandbox.scratchPath(), func() {}
+	if l.grouped { // which the keeper removes in the end
+		if err := theKeeper.begin(); err != nil {
+			return nil, err
+		}
+		cleanup = theKeeper.end
+	}
 	ready := &launch{
 		path: "/proc/self/exe", argv: []string{monitorName}, dir: "/",
-		cleanup: func() { removeScratch(scratch) },
+		cleanup: func() { removeScratch(scratch); cleanup() }, limits: l.sandbox.cfg.Limits,
 	}
-	if err := ready.open(l.confinement(c, scratch)); err != nil {
+	spec := l.confinement(c, scratch)
+	var err error
+	if ready.group, err = takeGroup(l.grouped, spec.Limits); err == nil {
+		if ready.group != nil {
+			spec.Groups = ready.group.entrances()
+		}
+		err = ready.open(spec)
+	}
+	if err != nil {
 		ready.close()
 		return nil, err
 	}
@@ -104,6 +124,7 @@ func (l landlock) confinement(c Command, scratch string) confinement {
 	}
 	spec := confinement{
 		Argv: c.Argv, Env: s.environment(at), Dir: c.Dir, Scratch: scratch, Git: gitConfig(os.Getenv), ABI: l.abi,
+		Open: s.open, Limits: s.cfg.Limits, Timeout: c.Timeout,
 		Read:    append([]string{"/usr", s.cfg.Workspace, "/etc/passwd", "/etc/group"}, s.tools.roots...),
 		Write:   []string{at.home, at.tmp, at.cache},
 		Devices: []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},

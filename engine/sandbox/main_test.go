@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,6 +73,7 @@ func open(t *testing.T, rung Rung, cfg Config) *Sandbox {
 		cfg.Workspace = folder(t)
 	}
 	cfg.Roots = append(cfg.Roots, filepath.Dir(self(t)))
+	cfg.Limits.Memory = cmp.Or(cfg.Limits.Memory, 1<<50) // the race detector maps that much, and the test program is run inside
 	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

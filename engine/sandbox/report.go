@@ -12,9 +12,9 @@ import (
 // that the command cannot reach: the side channel that tells "could not start"
 // from "failed".
 type report struct {
-	ended chan struct{} // the pipe was read to its end
-	known chan struct{} // pid is known, or will not be
-	told  func(pid int) // is told pid; may be nil
+	ended chan struct{}       // the pipe was read to its end
+	known chan struct{}       // pid is known, or will not be
+	told  func(pid int) error // is told pid; may be nil. An error is why nothing runs
 
 	mu    sync.Mutex
 	pid   int // of the first process in the sandbox, as the host sees it
@@ -41,7 +41,7 @@ const longestReport = 64 << 10
 
 // readReport reads from f in the background until its end; bubblewrap waits
 // for ever if nobody does. A nil f has nothing to tell.
-func readReport(f *os.File, told func(pid int)) *report {
+func readReport(f *os.File, told func(pid int) error) *report {
 	r := &report{ended: make(chan struct{}), known: make(chan struct{}), told: told}
 	if f == nil {
 		close(r.known)
@@ -78,10 +78,14 @@ func (r *report) take(line statusLine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
+	case r.final.failure != "": // that is the last word
 	case line.ChildPID != nil && *line.ChildPID > 1:
 		r.pid = *line.ChildPID
-		if r.told != nil {
-			r.told(r.pid)
+		if r.told == nil {
+			return
+		}
+		if err := r.told(r.pid); err != nil {
+			r.final = final{failure: err.Error()}
 		}
 	case line.ExitCode != nil:
 		r.final = final{exited: true, code: *line.ExitCode}

@@ -28,11 +28,14 @@ type launch struct {
 	argv    []string
 	env     []string
 	dir     string
-	files   []*os.File // the process's descriptors from 3 on
-	status  *os.File   // where the process reports what became of the command; nil if it is the command
-	control *os.File   // orders to the process, whose end is the order to end; nil if it ends with our thread
-	cleanup func()     // after everything has ended; may be nil
-	told    func(int)  // is told the pid of the first process in the sandbox; may be nil
+	files   []*os.File      // the process's descriptors from 3 on
+	status  *os.File        // where the process reports what became of the command; nil if it is the command
+	control *os.File        // orders to the process, whose end is the order to end; nil if it ends with our thread
+	cleanup func()          // after everything has ended; may be nil
+	limits  Limits          // of the command; zero if it has none
+	group   *group          // the control group of the command; nil if it has none
+	gate    *gate           // where the command waits for its limits; nil if it sets them itself
+	told    func(int) error // is told the pid of the first process in the sandbox; may be nil. An error is why nothing runs
 
 	terminal bool // the process itself takes its streams' terminal as its own
 }
@@ -208,6 +211,13 @@ func (l *launch) started() {
 func (l *launch) close() {
 	l.started()
 	closeAll([]*os.File{l.status, l.control})
+	if l.gate != nil {
+		closeAll([]*os.File{l.gate.file})
+	}
+	if l.group != nil {
+		theGroups().give(l.group)
+		l.group = nil
+	}
 	if l.cleanup != nil {
 		l.cleanup()
 	}

@@ -274,7 +274,7 @@ func TestKeeperTakesOrders(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if busy, firsts := takeOrders(strings.NewReader(tt.orders)); busy != tt.busy || len(firsts) != tt.firsts {
+			if busy, firsts, _ := takeOrders(strings.NewReader(tt.orders)); busy != tt.busy || len(firsts) != tt.firsts {
 				t.Errorf("takeOrders = %v, %v; want %v and %d processes", busy, firsts, tt.busy, tt.firsts)
 			}
 		})

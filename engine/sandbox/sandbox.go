@@ -47,6 +47,7 @@ var ErrUnavailable = errors.New("sandbox unavailable")
 // Sandbox confines commands in one workspace. It is safe for concurrent use.
 type Sandbox struct {
 	cfg       Config
+	open      openings // of the system call filter
 	tools     toolchains
 	workspace os.FileInfo // as it was when the configuration was checked
 
@@ -93,8 +94,8 @@ type Result struct {
 	Cut      bool          // a writer did not take all output within seconds of the command's end; it may still be written to
 	Duration time.Duration // from start to end
 	Rung     Rung          // how it was confined
-	// Notes says what the sandbox did besides, a sentence each: what a command made
-	// under a protected name has been moved away.
+	// Notes says what the sandbox did besides, a sentence each: the limit that a
+	// command met, and that what it made under a protected name has been moved away.
 	Notes []string
 }
 
@@ -105,13 +106,17 @@ func New(cfg Config) (*Sandbox, error) {
 	if err := cfg.check(homes); err != nil {
 		return nil, err
 	}
+	open, err := openingsOf(cfg.Allow)
+	if err != nil {
+		return nil, fmt.Errorf("configure sandbox: %w", err)
+	}
 	info, err := os.Lstat(cfg.Workspace)
 	if err != nil {
 		return nil, err
 	}
 	f := finder{getenv: os.Getenv, homes: homes, hidden: cfg.Hidden, workspace: cfg.Workspace, cache: cfg.CacheDir}
 	return &Sandbox{
-		cfg: cfg, workspace: info, tools: f.find(cfg.Roots),
+		cfg: cfg, open: open, workspace: info, tools: f.find(cfg.Roots),
 		bwrapPaths: bwrapPaths, landlock: landlockVersion, probeTime: 10 * time.Second,
 	}, nil
 }

@@ -14,6 +14,7 @@ type Process struct {
 	child   *child
 	streams *streams
 	began   time.Time
+	limit   time.Duration
 
 	done   chan struct{}
 	result Result // once done is closed, as is err
@@ -54,7 +55,7 @@ func (s *Sandbox) Start(ctx context.Context, c Command) (*Process, error) {
 		return nil, unavailable("Refused: " + err.Error() + ". The command was not run.")
 	}
 	c.ended = func(res Result, err error) (Result, error) {
-		res.Notes = s.endGuard(c.guard)
+		res.Notes = append(res.Notes, s.endGuard(c.guard)...)
 		return res, settled(err)
 	}
 	p, err := begin(ctx, by, c)
@@ -85,7 +86,7 @@ func run(ctx context.Context, by confiner, c Command) (Result, error) {
 
 // begin starts c as by confines it.
 func begin(ctx context.Context, by confiner, c Command) (*Process, error) {
-	p := &Process{by: by, began: time.Now(), done: make(chan struct{}), open: c.Input || c.Terminal.shown()}
+	p := &Process{by: by, began: time.Now(), limit: c.Timeout, done: make(chan struct{}), open: c.Input || c.Terminal.shown()}
 	l, err := by.launch(c)
 	if _, ok := errors.AsType[*notStarted](err); ok {
 		return nil, err
@@ -126,6 +127,7 @@ func (p *Process) end(why error) (Result, error) {
 	var err error
 	res.Cut = !p.streams.finish()
 	res.ExitCode, err = p.child.outcome(why != nil, p.streams.lastWords())
+	res.Notes = p.child.reached(res.ExitCode, p.limit)
 	if why != nil && !res.TimedOut {
 		err = why
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/wharf-agent/wharf/engine/permission"
-	"github.com/wharf-agent/wharf/engine/sandbox"
 )
 
 // config is the effective configuration. Zero means the default.
@@ -68,11 +67,6 @@ type compatConfig struct {
 	TextCalls          bool   `toml:"text_calls"`
 	StreamUsage        *bool  `toml:"stream_usage"` // nil means true
 	Reasoning          string `toml:"reasoning"`
-}
-
-type sandboxConfig struct {
-	Profile string `toml:"profile"`
-	Require string `toml:"require"` // bwrap: nothing weaker will do
 }
 
 type logConfig struct {
@@ -455,18 +449,4 @@ func (c config) parameters() (json.RawMessage, error) {
 		}
 	}
 	return json.Marshal(c.Parameters)
-}
-
-// profile returns the sandbox profile in force.
-func (c config) profile() (sandbox.Profile, error) {
-	switch p := sandbox.Profile(c.Sandbox.Profile); p {
-	case "":
-		return sandbox.WorkspaceWrite, nil
-	case sandbox.ReadOnly, sandbox.WorkspaceWrite:
-		return p, nil
-	case "full-access":
-		return "", usagef("sandbox profile %q: this release does not have it yet: use workspace-write, or --no-sandbox for one run", p)
-	default:
-		return "", usagef("sandbox profile %q: not one of read-only, workspace-write", p)
-	}
 }

@@ -181,7 +181,7 @@ func newSandbox(cfg config, f folders, workspace, cache string, none bool) (*san
 	box, err := sandbox.New(sandbox.Config{
 		Profile: profile, Workspace: workspace, Hidden: []string{f.state, f.config, f.data, compiledCache(f)},
 		CacheDir: workspaceCache(f, cache),
-		Require:  sandbox.Rung(cfg.Sandbox.Require), None: none,
+		Require:  sandbox.Rung(cfg.Sandbox.Require), None: none, VCS: cfg.Sandbox.VCS, Allow: cfg.Sandbox.Allow, Limits: cfg.Sandbox.Limits.limits(),
 	})
 	if err != nil {
 		return nil, exitError{exitUsage, err}

@@ -101,6 +101,7 @@ var widths = map[string][]string{
 	"approve":         {"never", "ask", "", "auto"},
 	"sandbox.profile": {"read-only", "workspace-write", "", "full-access"},
 	"sandbox.require": {"bwrap", ""},
+	"sandbox.vcs":     {"readonly", ""},
 }
 
 // refuseOwn keeps a project from saying what is the user's alone to say, also one

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/wharf-agent/wharf/engine/sandbox"
+)
+
+// This file holds what the configuration says of the sandbox.
+
+type (
+	sandboxConfig struct {
+		Profile string       `toml:"profile"`
+		Require string       `toml:"require"` // bwrap: nothing weaker will do
+		VCS     string       `toml:"vcs"`     // readonly: nothing in .git can be changed
+		Allow   []string     `toml:"allow"`   // system calls that are refused otherwise
+		Limits  sandboxLimit `toml:"limits"`
+	}
+	sandboxLimit struct {
+		Memory    size     `toml:"memory"`
+		Processes int      `toml:"processes"`
+		CPU       duration `toml:"cpu"`
+		FileSize  size     `toml:"file_size"`
+		OpenFiles int      `toml:"open_files"`
+	}
+)
+
+// size is a number of bytes such as "512MiB" in TOML.
+type size int64
+
+var sizeText = regexp.MustCompile(`^([0-9]{1,9})(KiB|MiB|GiB|TiB)$`)
+
+func (s *size) UnmarshalText(text []byte) error {
+	found := sizeText.FindStringSubmatch(string(text))
+	if found == nil {
+		return fmt.Errorf("%q is no size such as \"512MiB\" or \"2GiB\"", text)
+	}
+	n, _ := strconv.ParseInt(found[1], 10, 64) // nine digits
+	unit := map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}[found[2]]
+	if n > math.MaxInt64/unit {
+		return fmt.Errorf("%q is more than any machine has", text)
+	}
+	*s = size(n * unit)
+	return nil
+}
+
+// limits returns what the configuration says of a command's limits.
+func (c sandboxLimit) limits() sandbox.Limits {
+	return sandbox.Limits{
+		Memory: int64(c.Memory), Processes: c.Processes, CPU: time.Duration(c.CPU),
+		FileSize: int64(c.FileSize), OpenFiles: c.OpenFiles,
+	}
+}
+
+// profile returns the sandbox profile in force.
+func (c config) profile() (sandbox.Profile, error) {
+	switch p := sandbox.Profile(c.Sandbox.Profile); p {
+	case "":
+		return sandbox.WorkspaceWrite, nil
+	case sandbox.ReadOnly, sandbox.WorkspaceWrite:
+		return p, nil
+	case "full-access":
+		return "", usagef("sandbox profile %q: this release does not have it yet: use workspace-write, or --no-sandbox for one run", p)
+	default:
+		return "", usagef("sandbox profile %q: not one of read-only, workspace-write", p)
+	}
+}
