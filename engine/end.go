@@ -31,6 +31,7 @@ func (t *turn) end(ctx context.Context, err error) Result {
 	if failure := t.endGoal("ended", "the turn ended as "+string(reason)); failure != nil && err == nil {
 		err, reason = failure, session.ToolError
 	}
+	t.cfg.Tools.EndTurn(last)
 	ended := session.TurnEnded{Turn: t.number, Reason: reason, Text: t.text, Usage: t.usage, Steps: t.steps()}
 	if err != nil {
 		ended.Error = strings.ToValidUTF8(err.Error(), "�")

@@ -49,6 +49,31 @@ func (r *repeats) count(call session.Call) int {
 	return r.times
 }
 
+// timesInRow counts a call of the model's. One that looks again at what goes on by itself is
+// always the first.
+func (t *turn) timesInRow(call session.Call) int {
+	times := t.repeats.count(call)
+	if t.polls(call) {
+		t.repeats.times, times = 1, 1
+	}
+	return times
+}
+
+// polls asks a tool for that; only a clear yes is one.
+func (t *turn) polls(call session.Call) (yes bool) {
+	defer func() {
+		if recover() != nil {
+			yes = false
+		}
+	}()
+	target, bad := t.cfg.Tools.Lookup(call.Name)
+	if bad != nil {
+		return false
+	}
+	p, ok := target.(tool.Poller)
+	return ok && p.Polls([]byte(call.Arguments))
+}
+
 // canonical returns arguments in one form, whatever the order of their keys, the
 // space between them and the way in which their text and numbers are written.
 func canonical(arguments string) string {

@@ -111,7 +111,7 @@ func (s *schedule) begin(ctx context.Context, x *slot, blocked string) {
 	x.start = time.Now()
 	event, err := s.cfg.Log.Append(session.ToolCall{CallID: x.call.ID, Name: x.call.Name, Arguments: x.call.Arguments, Step: s.step})
 	s.fail(err)
-	x.begun, x.times = event.Seq, s.repeats.count(x.call)
+	x.begun, x.times = event.Seq, s.timesInRow(x.call)
 	inner, refusal := ctx, ""
 	switch {
 	case s.stopped != nil:

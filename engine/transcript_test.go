@@ -266,6 +266,11 @@ func playRecorded(t *testing.T, archive *txtar.Archive) (string, []session.Recor
 			}
 		}
 	}
+	if bytes.Contains(part(archive, "model.jsonl"), []byte(`"name":"job"`)) {
+		if err := tools.Add(newJob(&out)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if config.Nested {
 		nested.addTools(t, tools)
 	}

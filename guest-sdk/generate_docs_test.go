@@ -157,7 +157,10 @@ func toolsPage() ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w", spec.Name, err)
 		}
 		var names []string
-		sections = append(sections, "", "## "+spec.Name, "", spec.Description, "", "| argument | is | |", "| --- | --- | --- |")
+		sections = append(sections, "", "## "+spec.Name, "", spec.Description)
+		if len(arguments) > 0 {
+			sections = append(sections, "", "| argument | is | |", "| --- | --- | --- |")
+		}
 		for _, a := range arguments {
 			names = append(names, "`"+a.name+"`")
 			sections = append(sections, strings.Replace(fmt.Sprintf("| `%s` | %s | %s |", a.name, a.kind, a.doc), "|  |", "| |", 1))

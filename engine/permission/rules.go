@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 )
 
 // Place is where a policy's rules about paths apply.
@@ -51,6 +53,7 @@ func (p *Policy) subjectOf(c Call) subject {
 		Command string `json:"command"`
 		Dir     string `json:"dir"`
 		Path    string `json:"path"`
+		Text    string `json:"text"`
 	}
 	readable := json.Unmarshal(c.Arguments, &arguments) == nil
 	switch c.Tool {
@@ -61,7 +64,10 @@ func (p *Policy) subjectOf(c Call) subject {
 			s.line.open = "its arguments cannot be read"
 		}
 	case "write_stdin":
-		s.kind, s.line.open = onCommand, "what a program is told cannot be judged"
+		s.kind = onCommand
+		if typed := strings.Trim(arguments.Text, quietKeys); typed != "" || !readable {
+			s.line = readTyped(typed)
+		}
 	case "read_file", "grep", "find_files":
 		s.kind = onRead
 	case "write_file", "edit_file", "apply_patch":
@@ -71,6 +77,26 @@ func (p *Policy) subjectOf(c Call) subject {
 		s.paths = p.names(arguments.Path)
 	}
 	return s
+}
+
+// quietKeys are what may be typed into any program: Ctrl-C, Ctrl-D and Ctrl-\, which
+// interrupt it or end it.
+const quietKeys = "\x03\x04\x1c"
+
+// readTyped reads what is typed into a program. It may be a shell or not, so it may run
+// anything, and what looks like the name of a file may be one.
+func readTyped(text string) commandLine {
+	l := readLine(text)
+	l.open, l.dirs = "what a program is told cannot be judged", l.folders("")
+	name := func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("._-~/*?[]{}=@:,", c)
+	}
+	words := []word{{}} // touches has no look at the command itself
+	for _, field := range strings.FieldsFunc(text, name) {
+		words = append(words, word{text: field, glob: strings.ContainsAny(field, "*?[{")})
+	}
+	l.commands = append(l.commands, simpleCommand{words: words})
+	return l
 }
 
 // names returns a path and where it leads.
@@ -161,17 +187,26 @@ func (p *Policy) fits(r Rule, s subject) certainty {
 	case r.kind == whole && r.covers(s.Tool):
 		return yes
 	case r.kind == onCommand && s.kind == onCommand:
-		return s.line.may(r)
+		return min(s.line.may(r), s.surest())
 	case r.kind == s.kind && r.covers(s.Tool):
 		for _, name := range s.paths {
 			if p.at.place().matches(r.path, name) {
 				return yes
 			}
 		}
-	case (r.kind == onRead || r.kind == onWrite) && s.Tool == "exec":
-		return p.touches(r, s.line)
+	case (r.kind == onRead || r.kind == onWrite) && s.kind == onCommand:
+		return min(p.touches(r, s.line), s.surest())
 	}
 	return no
+}
+
+// surest is how sure anybody can be of what becomes of a command line: what is typed may be
+// anything to the program that reads it.
+func (s subject) surest() certainty {
+	if s.Tool == "exec" {
+		return yes
+	}
+	return maybe
 }
 
 func (a Place) place() place { return place{a.Workspace, a.Home} }
@@ -204,6 +239,9 @@ func (p *Policy) allows(s subject, rules []Rule) string {
 	}
 	if i := slices.IndexFunc(rules, func(r Rule) bool { return r.Verdict == Allow && r.kind == whole && r.covers(s.Tool) }); i >= 0 {
 		return rules[i].name()
+	}
+	if s.Tool == "write_stdin" && s.line.open == "" {
+		return readsOnly // it looks, or ends what was begun
 	}
 	if s.line.open != "" || len(s.line.commands) == 0 {
 		return ""

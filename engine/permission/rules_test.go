@@ -39,6 +39,11 @@ func execCall(command string) Call {
 	return Call{Tool: "exec", Effect: Executes, Arguments: arguments}
 }
 
+func typed(text string) Call {
+	arguments, _ := json.Marshal(map[string]string{"session_id": "exec-1", "text": text})
+	return Call{Tool: "write_stdin", Effect: Executes, Arguments: arguments}
+}
+
 func execIn(dir, command string) Call {
 	arguments, _ := json.Marshal(map[string]string{"command": command, "dir": dir})
 	return Call{Tool: "exec", Effect: Executes, Arguments: arguments}
@@ -194,7 +199,7 @@ func TestOrderOfRules(t *testing.T) {
 		{"deny before allow", WorkspaceWrite, []string{"allow exec(make *)", "deny exec(make *)"}, execCall("make x"), Deny, `the rule "deny exec(make *)"`},
 		{"ask before allow", WorkspaceWrite, []string{"allow exec", "ask exec(make *)"}, execCall("make x"), Ask, `the rule "ask exec(make *)"`},
 		{"a tool as a whole", WorkspaceWrite, []string{"deny Bash"}, execCall("ls"), Deny, `the rule "deny Bash"`},
-		{"what is typed into a program", WorkspaceWrite, []string{"deny exec(make)"}, Call{Tool: "write_stdin", Effect: Executes, Arguments: []byte(`{}`)}, Ask, `the rule "deny exec(make)", which may forbid it: what a program is told cannot be judged,`},
+		{"what is typed into a program", WorkspaceWrite, []string{"deny exec(make)"}, typed("make\n"), Ask, `the rule "deny exec(make)", which may forbid it: what a program is told cannot be judged,`},
 		{"tools of a server", WorkspaceWrite, []string{"deny mcp__git__*"}, Call{Tool: "mcp__git__push", Effect: Network}, Deny, `the rule "deny mcp__git__*"`},
 		{"allow opens a question", WorkspaceWrite, []string{"allow mcp__git__*"}, Call{Tool: "mcp__git__push", Effect: Network}, Allow, `the rule "allow mcp__git__*"`},
 		{"the profile denies", ReadOnly, []string{"allow Edit"}, fileCall("write_file", Writes, "a"), Deny, `the profile "read-only"`},
@@ -221,6 +226,52 @@ func TestRulesAreNotAnsweredAutomatically(t *testing.T) {
 }
 
 // A question says what is not known, and why it matters.
+// Of what is typed into a program nobody knows what it does: a rule that forbids or asks is
+// asked about, and no automatic answer counts. Looking, and the keys that end a program, are free.
+func TestTyped(t *testing.T) {
+	for _, tt := range []struct {
+		rule, text string
+		want       Verdict
+	}{
+		{"deny exec(git push *)", "git push\n", Ask},
+		{"deny exec(git push *)", "x", Ask},
+		{"deny exec(git push *)", "\n", Ask},
+		{"deny exec(git push *)", "\x03x\x03", Ask},
+		{"deny exec(git push *)", "\x10", Ask}, // the line before, in shells
+		{"deny exec(git push *)", "", Allow},
+		{"deny exec(git push *)", "\x03\x04\x1c", Allow},
+		{"ask exec(rm *)", "print(1)\n", Ask},
+		{"ask exec(rm *)", "", Allow},
+		{"ask Bash", "\x03", Ask},
+		{"deny Bash", "", Deny},
+		{"deny Read(.env)", "cat .env\n", Ask},
+		{"deny Read(.env)", "cat .e''nv\n", Ask},
+		{"deny Read(.env)", "cat .e*\n", Ask},
+		{"deny Read(.env)", "print(open('.env').read())\n", Ask},
+		{"deny Read(.env)", "open(\"config/.env\"", Ask},
+		{"deny Read(.env)", "print(1)\n", Allow},
+		{"deny Edit(*.lock)", "open('a.lock', 'w')\n", Ask},
+		{"ask Edit(*.lock)", "echo > a.lock\n", Ask},
+		{"allow exec(make)", "make\n", Allow}, // by the profile, as all that is confined
+	} {
+		p := policyOf(t, WorkspaceWrite, tt.rule)
+		p.approve = ApproveAuto
+		verdict, by := p.Decide(typed(tt.text))
+		if verdict != tt.want {
+			t.Errorf("%s: typing %q: %v by %s; want %v", tt.rule, tt.text, verdict, by, tt.want)
+		}
+		if allowed, why := p.Answer(typed(tt.text)); verdict == Ask && allowed {
+			t.Errorf("%s: typing %q was %s", tt.rule, tt.text, why)
+		}
+	}
+	if verdict, _ := policyOf(t, FullAccess).Decide(typed("ls\n")); verdict != Ask {
+		t.Errorf("typing under full-access: %v; want ask", verdict)
+	}
+	if rule := policyOf(t, WorkspaceWrite, "ask Bash").Suggest(typed("ls\n")); rule != "" {
+		t.Errorf("a yes to what is typed would be remembered as %q", rule)
+	}
+}
+
 func TestUnsure(t *testing.T) {
 	const (
 		words   = "some of its words are not known before it runs"

@@ -2,9 +2,11 @@ package tool
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -46,6 +48,27 @@ func (r *Registry) Add(t Tool) error {
 	r.byName[spec.Name] = len(r.entries)
 	r.entries = append(r.entries, entry{t, schema})
 	return nil
+}
+
+// EndTurn tells each [TurnEnder] that a turn has ended.
+func (r *Registry) EndTurn(ctx context.Context) {
+	for _, e := range r.entries {
+		if t, ok := e.tool.(TurnEnder); ok {
+			t.EndTurn(ctx)
+		}
+	}
+}
+
+// Close closes the tools that can be closed, in the order in which they were added. No
+// tool may be used after it.
+func (r *Registry) Close() error {
+	var failures []error
+	for _, e := range r.entries {
+		if t, ok := e.tool.(io.Closer); ok {
+			failures = append(failures, t.Close())
+		}
+	}
+	return errors.Join(failures...)
 }
 
 // Specs returns what the model is told of each tool.

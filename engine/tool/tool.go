@@ -34,6 +34,19 @@ type Classifier interface {
 	Parallel(arguments json.RawMessage) bool
 }
 
+// Poller is a tool that can tell whether a call with these arguments looks at something
+// that goes on by itself: then a model that makes it again is not going round in circles.
+type Poller interface {
+	Polls(arguments json.RawMessage) bool
+}
+
+// TurnEnder is a tool with something that must not outlast the turn. EndTurn is called
+// after the last call of a turn; it ends that, and waits until ctx ends. A tool that is
+// an io.Closer, too, is closed with the [Registry].
+type TurnEnder interface {
+	EndTurn(ctx context.Context)
+}
+
 // Spec describes a tool.
 type Spec struct {
 	session.Tool

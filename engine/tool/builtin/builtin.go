@@ -20,21 +20,24 @@ import (
 	"github.com/wharf-agent/wharf/engine/tool"
 )
 
-// Runner runs a command, confined; *sandbox.Sandbox does.
+// Runner runs commands, confined; *sandbox.Sandbox does.
 type Runner interface {
 	Run(context.Context, sandbox.Command) (sandbox.Result, error)
+	Start(context.Context, sandbox.Command) (*sandbox.Process, error)
 }
 
-// Tools returns the native tools of one session, in a constant order. root
-// stays the caller's to close. What is hidden, by its path relative to the workspace, is
+// Tools returns the native tools of one session, in a constant order, for a
+// registry that is closed at the session's end. root stays the caller's to close. What is hidden, by its path relative to the workspace, is
 // not found in a folder by grep and find_files; nil hides nothing.
 func Tools(root *sandbox.Root, box Runner, hidden func(path string) bool) []tool.Tool {
 	if hidden == nil {
 		hidden = func(string) bool { return false }
 	}
 	f := &files{root: root, hidden: hidden, seen: map[string]digest{}}
+	all := &sessions{box: box}
 	return []tool.Tool{
-		f.readFile(), f.writeFile(), f.editFile(), f.listDir(), f.findFiles(), f.grep(), newExec(box), updateGoal(),
+		f.readFile(), f.writeFile(), f.editFile(), f.listDir(), f.findFiles(), f.grep(),
+		newExec(all), newWriteStdin(all), newListSessions(all), updateGoal(),
 	}
 }
 

@@ -32,10 +32,17 @@ type bench struct {
 
 func newBench(t *testing.T, files map[string]string) *bench {
 	t.Helper()
-	b := &bench{t: t, dir: t.TempDir()}
+	b := newBenchOn(t, sandbox.Config{})
 	for name, content := range files {
 		b.put(name, content)
 	}
+	return b
+}
+
+// newBenchOn returns a bench whose commands run in a sandbox of that configuration.
+func newBenchOn(t *testing.T, cfg sandbox.Config) *bench {
+	t.Helper()
+	b := &bench{t: t, dir: t.TempDir()}
 	dir, err := filepath.EvalSymlinks(b.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +52,8 @@ func newBench(t *testing.T, files map[string]string) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	box, err := sandbox.New(sandbox.Config{Workspace: dir})
+	cfg.Workspace = dir
+	box, err := sandbox.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +63,7 @@ func newBench(t *testing.T, files map[string]string) *bench {
 			t.Fatal(err)
 		}
 	}
+	t.Cleanup(func() { b.tools.Close() })
 	return b
 }
 

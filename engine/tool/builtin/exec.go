@@ -1,51 +1,89 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/wharf-agent/wharf/engine/permission"
 	"github.com/wharf-agent/wharf/engine/sandbox"
 	"github.com/wharf-agent/wharf/engine/tool"
 )
 
-// The limits of exec (SANDBOX.md 3.8).
+// The limits of exec (SANDBOX.md 3.8), and of what becomes a session.
 const (
-	execDefault = 120 * time.Second
-	execCeiling = 600 * time.Second
-	maxOutput   = 64 << 10 // bytes of output that the model gets, half from each end
+	execDefault    = 120 * time.Second
+	execCeiling    = 600 * time.Second
+	keptDefault    = time.Hour
+	keptCeiling    = 4 * time.Hour
+	yieldDefault   = 10 * time.Second
+	yieldCeiling   = 30 * time.Second
+	terminalHeight = 30
+	terminalWidth  = 120
 )
 
 type execArgs struct {
 	Command string `json:"command"`
 	Timeout int    `json:"timeout_seconds"`
 	Dir     string `json:"dir"`
+	Yield   int    `json:"yield_ms"`
+	TTY     bool   `json:"tty"`
+	Keep    bool   `json:"keep"`
+}
+
+// session reports whether the command is not simply waited for.
+func (a execArgs) session() bool { return a.Yield > 0 || a.TTY || a.Keep }
+
+// yield is for how long it is waited for.
+func (a execArgs) yield() time.Duration {
+	return cmp.Or(time.Duration(a.Yield)*time.Millisecond, yieldDefault)
+}
+
+// limit is how long the command may run.
+func (a execArgs) limit() time.Duration {
+	switch limit := time.Duration(a.Timeout) * time.Second; {
+	case limit > 0:
+		return limit
+	case a.Keep:
+		return keptDefault
+	case a.session():
+		return execCeiling
+	}
+	return execDefault
 }
 
 // execTool runs commands. Its function has the spec alone.
 type execTool struct {
 	function[execArgs]
-	box Runner
+	sessions *sessions
 }
 
-func newExec(box Runner) tool.Tool {
+func newExec(all *sessions) tool.Tool {
 	described := define[execArgs]("exec",
-		"Run a shell command in the workspace, confined, and get its output, standard output and error together. It has no terminal and nothing to read; what it leaves running ends with it. Of long output the beginning and the end are kept.",
+		"Run a shell command in the workspace, confined, and get its output, standard output and error together. It has nothing to read; what it leaves running ends with it. Of long output the beginning and the end are kept. "+
+			"For what takes long, serves, or wants to be talked to, give yield_ms: a command that still runs then becomes a session for write_stdin, and ends with the turn.",
 		`"properties":{
 			"command":{"type":"string","minLength":1,"description":"for sh -c"},
-			"timeout_seconds":{"type":"integer","minimum":1,"maximum":600,"description":"120 if absent"},
-			"dir":{"type":"string","description":"the folder to run in, relative to the workspace"}
+			"timeout_seconds":{"type":"integer","minimum":1,"maximum":14400,"description":"120 if absent, 600 for a session and 3600 for a kept one; above 600 only for a kept one"},
+			"dir":{"type":"string","description":"the folder to run in, relative to the workspace"},
+			"yield_ms":{"type":"integer","minimum":250,"maximum":30000,"description":"wait only so long, then go on beside it, its input open; absent: wait for the end"},
+			"tty":{"type":"boolean","description":"run it at a terminal, as REPLs and prompts want it; yield_ms is 10000 if absent"},
+			"keep":{"type":"boolean","description":"it may outlive the turn, as a server does; yield_ms is 10000 if absent"}
 		},"required":["command"]`,
 		// The tool's own limit is the one that counts; the engine's is a backstop.
 		permission.Executes, execCeiling+time.Minute, nil)
-	return execTool{described.(function[execArgs]), box}
+	return execTool{described.(function[execArgs]), all}
 }
+
+// EndTurn ends the sessions that are not kept.
+func (e execTool) EndTurn(ctx context.Context) { e.sessions.endTurn(ctx) }
+
+// Close ends all sessions.
+func (e execTool) Close() error { return e.sessions.close() }
 
 // Run runs the command. For a model, the two streams come as they were
 // written; for a program they are kept apart.
@@ -54,35 +92,53 @@ func (e execTool) Run(ctx context.Context, call tool.Call) (tool.Result, error) 
 	if bad != nil {
 		return *bad, nil
 	}
+	switch {
+	case args.Timeout > int(execCeiling/time.Second) && !args.Keep:
+		return invalid("timeout_seconds above 600 needs keep: what is not kept ends with the turn"), nil
+	case args.session() && call.Program:
+		return invalid("a program gets the whole result of a command: leave out yield_ms, tty and keep"), nil
+	case args.session():
+		return e.sessions.begin(ctx, args)
+	}
 	var out, errs headTail
 	second := &out
 	if call.Program {
 		second = &errs
 	}
-	limit := execDefault
-	if args.Timeout > 0 {
-		limit = time.Duration(args.Timeout) * time.Second
+	limit := args.limit()
+	r, err := e.sessions.box.Run(ctx, sandbox.Command{Line: args.Command, Dir: args.Dir, Stdout: &out, Stderr: second, Timeout: limit})
+	result, err := finished(out.String()+errs.String(), r, err, limit)
+	if call.Program && err == nil && result.Code == "" {
+		result.Structured, err = structured(r.ExitCode, out.kept(), errs.kept())
 	}
-	r, err := e.box.Run(ctx, sandbox.Command{Line: args.Command, Dir: args.Dir, Stdout: &out, Stderr: second, Timeout: limit})
+	return result, err
+}
+
+// finished is the result of a command that has ended, with its output.
+func finished(output string, r sandbox.Result, err error, limit time.Duration) (tool.Result, error) {
+	ended, byUs := errors.AsType[endedBecause](err)
 	switch {
 	case errors.Is(err, sandbox.ErrUnavailable):
 		return tool.Result{Content: err.Error(), IsError: true, Code: tool.SandboxUnavailable}, nil
+	case byUs:
+		return text("%s[ended %s; sandbox: %s]%s", output, string(ended), r.Rung, notes(r)), nil
 	case err != nil:
 		return tool.Result{}, err
 	case r.TimedOut:
 		return tool.Result{
-			Content: out.String() + errs.String() + fmt.Sprintf("[Ended after the %v time limit; sandbox: %s]", limit, r.Rung) + notes(r),
+			Content: output + fmt.Sprintf("[Ended after the %v time limit; sandbox: %s]", limit, r.Rung) + notes(r),
 			IsError: true, Code: tool.TimedOut,
 		}, nil
 	}
-	result := tool.Result{
-		Content: out.String() + errs.String() + fmt.Sprintf("[exit status %d; sandbox: %s]", r.ExitCode, r.Rung) + notes(r),
+	return tool.Result{
+		Content: output + fmt.Sprintf("[exit status %d; sandbox: %s]", r.ExitCode, r.Rung) + notes(r),
 		IsError: r.ExitCode != 0,
-	}
-	if call.Program {
-		result.Structured, err = structured(r.ExitCode, out.kept(), errs.kept())
-	}
-	return result, err
+	}, nil
+}
+
+// invalid is the result of a call whose arguments do not go together.
+func invalid(format string, args ...any) tool.Result {
+	return tool.Result{Content: fmt.Sprintf(format, args...), IsError: true, Code: tool.InvalidArgs}
 }
 
 func structured(exit int, stdout, stderr string) (string, error) {
@@ -92,80 +148,6 @@ func structured(exit int, stdout, stderr string) (string, error) {
 		Stderr string `json:"stderr"`
 	}{exit, stdout, stderr})
 	return string(raw), err
-}
-
-// headTail keeps the beginning and the end of what is written to it, and
-// counts what was between. It is safe for concurrent use: output that comes
-// after a command's end was waited for must not corrupt what is read.
-type headTail struct {
-	mu      sync.Mutex
-	head    []byte
-	tail    []byte
-	dropped int
-}
-
-func (h *headTail) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := len(p)
-	room := min(maxOutput/2-len(h.head), len(p))
-	h.head = append(h.head, p[:room]...)
-	h.tail = append(h.tail, p[room:]...)
-	if extra := len(h.tail) - maxOutput/2; extra > maxOutput { // seldom, so that it costs little
-		h.drop(extra)
-	}
-	return n, nil
-}
-
-func (h *headTail) drop(n int) {
-	h.dropped += n
-	h.tail = append(h.tail[:0], h.tail[n:]...)
-}
-
-// String returns what was kept, ending in a newline unless it is empty.
-func (h *headTail) String() string {
-	text := h.kept()
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	return text
-}
-
-// kept returns what was kept, as whole characters.
-func (h *headTail) kept() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if extra := len(h.tail) - maxOutput/2; extra > 0 {
-		h.drop(extra)
-	}
-	head, tail := h.head, h.tail
-	if h.dropped == 0 {
-		head, tail = append(head[:len(head):len(head)], tail...), nil
-	} else {
-		for len(head) > 0 && !endsWhole(head) {
-			head = head[:len(head)-1]
-		}
-		for len(tail) > 0 && !utf8.RuneStart(tail[0]) {
-			tail = tail[1:]
-		}
-	}
-	var b strings.Builder
-	b.WriteString(strings.ToValidUTF8(string(head), "�"))
-	if h.dropped > 0 {
-		fmt.Fprintf(&b, "\n[… %d bytes left out …]\n", h.dropped)
-		b.WriteString(strings.ToValidUTF8(string(tail), "�"))
-	}
-	return b.String()
-}
-
-// endsWhole reports whether b does not end within a character.
-func endsWhole(b []byte) bool {
-	for i := len(b) - 1; i >= 0 && i >= len(b)-utf8.UTFMax; i-- {
-		if utf8.RuneStart(b[i]) {
-			return utf8.FullRune(b[i:])
-		}
-	}
-	return true // no character is that long: it is not text
 }
 
 // notes is what the sandbox did besides, for the model.

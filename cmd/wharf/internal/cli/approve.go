@@ -114,6 +114,7 @@ func (a *asker) target(q permission.Question) string {
 	var arguments struct {
 		Command string `json:"command"`
 		Dir     string `json:"dir"`
+		Keep    bool   `json:"keep"`
 		Path    string `json:"path"`
 		Content string `json:"content"`
 		Old     string `json:"old_text"`
@@ -127,6 +128,9 @@ func (a *asker) target(q permission.Question) string {
 		text := shown(arguments.Command)
 		if arguments.Dir != "" {
 			text += "in the folder " + shown(arguments.Dir)
+		}
+		if arguments.Keep {
+			text += "kept running beyond this turn\n"
 		}
 		return text
 	case "write_file":

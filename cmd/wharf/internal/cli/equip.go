@@ -135,7 +135,7 @@ func (o runOptions) equip(ctx context.Context, plan plan, view *progress) (_ *eq
 		return nil, err
 	}
 	e.root = root
-	e.closes = append(e.closes, func() { root.Close() })
+	e.closes = append(e.closes, func() { root.Close() }, func() { e.tools.Close() })
 	for _, t := range builtin.Tools(root, &noticing{Sandbox: box, view: view}, plan.policy.Conceals) {
 		if plan.policy.Hides(t.Spec().Name) {
 			continue // why tell the model of what is denied whatever it is called with
@@ -163,12 +163,22 @@ type noticing struct {
 
 func (n *noticing) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	result, err := n.Sandbox.Run(ctx, c)
+	n.notice()
+	return result, err
+}
+
+func (n *noticing) Start(ctx context.Context, c sandbox.Command) (*sandbox.Process, error) {
+	p, err := n.Sandbox.Start(ctx, c)
+	n.notice()
+	return p, err
+}
+
+func (n *noticing) notice() {
 	n.once.Do(func() {
 		if text := n.Notice(); text != "" {
 			n.view.notice("%s", text)
 		}
 	})
-	return result, err
 }
 
 // newSandbox returns the sandbox of a workspace. cache names the folder that

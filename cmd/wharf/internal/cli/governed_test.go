@@ -64,7 +64,7 @@ func TestVisibleOfGovernance(t *testing.T) {
 	lines := strings.Repeat("one line of many, and of no interest\n", 60)
 	outcome := play(t, quirks.Case{
 		Files: map[string]string{"n.txt": lines},
-		Args:  []string{"--set", "context.window=4000", "--set", "context.block_limit=3900", "--set", "context.max_result=1500"},
+		Args:  []string{"--set", "context.window=4600", "--set", "context.block_limit=4500", "--set", "context.max_result=1500"},
 		Runs: []quirks.Run{
 			{Prompt: "One.", Replies: asReplies(
 				calling("a", "grep", `{"pattern":"line","path":"n.txt"}`), calling("b", "read_file", `{"path":"n.txt"}`),
