@@ -78,6 +78,7 @@ const (
 	fdGroup
 	fdHosts
 	fdGit
+	fdNetwork // only with a network
 )
 
 // launch builds bubblewrap's arguments, which go by a descriptor: its command
@@ -95,7 +96,11 @@ func (b bwrap) launch(c Command) (*launch, error) {
 		argv: append([]string{theKeeper.mark, "--args", strconv.Itoa(fdArgs), "--"}, argv...),
 		env:  b.sandbox.environment(place{home: insideHome, tmp: "/tmp", cache: insideCache}),
 	}
-	if err := b.open(l, c); err != nil {
+	err := b.open(l, c)
+	if open := b.sandbox.openTo(c); err == nil && len(open) > 0 {
+		err = b.openNetwork(l, open)
+	}
+	if err != nil {
 		l.close()
 		return nil, err
 	}
@@ -108,6 +113,10 @@ func (b bwrap) open(l *launch, c Command) error {
 	if err != nil {
 		return err
 	}
+	box, err := b.box(c)
+	if err != nil {
+		return err
+	}
 	status, statusChild, err := os.Pipe()
 	if err != nil {
 		return err
@@ -117,7 +126,7 @@ func (b bwrap) open(l *launch, c Command) error {
 		return err
 	}
 	data := map[int][]byte{
-		fdArgs: bytes.Join(b.args(c.Dir, *cmp.Or(c.guard, &guard{})), nil), fdFilter: filterBytes(filter), fdPasswd: []byte(insidePasswd),
+		fdArgs: bytes.Join(append(box, b.args(c.Dir, *cmp.Or(c.guard, &guard{}))...), nil), fdFilter: filterBytes(filter), fdPasswd: []byte(insidePasswd),
 		fdGroup: []byte(insideGroup), fdHosts: []byte(insideHosts), fdGit: []byte(gitConfig(os.Getenv)),
 	}
 	l.files = make([]*os.File, fdGit-fdArgs+1)
@@ -265,6 +274,9 @@ func explainSilence(said string) error {
 	reason := strings.TrimPrefix(lines[len(lines)-1], "bwrap: ")
 	if what, ok := strings.CutPrefix(reason, "execvp "); ok {
 		name, why, _ := strings.Cut(what, ": ")
+		if name == boxPath {
+			return &notStarted{reason: "Wharf's own program cannot be run inside: " + strings.ToLower(why)}
+		}
 		return cannotRun(name, strings.ToLower(why))
 	}
 	if reason == "" {

@@ -72,7 +72,7 @@ func (s *Sandbox) climb(ctx context.Context) (by confiner, notice string, err er
 	if s.cfg.Require != Bubblewrap {
 		by, err := s.tryLandlock(ctx)
 		if err == nil {
-			return by, weakerNotice(noBwrap), nil
+			return by, s.weakerNotice(noBwrap), nil
 		}
 		noLandlock = err.Error()
 	}
@@ -90,11 +90,15 @@ func refusal(noBwrap, noLandlock string) error {
 }
 
 // weakerNotice is the sentence said once when Landlock had to do.
-func weakerNotice(noBwrap string) string {
-	if noBwrap != "" {
-		return "Sandbox: bubblewrap does not work here (" + noBwrap + `); using the weaker Landlock mode (see "wharf doctor").`
+func (s *Sandbox) weakerNotice(noBwrap string) string {
+	closed := ""
+	if len(s.cfg.Network.Allow) > 0 {
+		closed = " In it " + networkGap + "."
 	}
-	return `Sandbox: bubblewrap is not installed; using the weaker Landlock mode (see "wharf doctor"). Install bubblewrap for the full one.`
+	if noBwrap != "" {
+		return "Sandbox: bubblewrap does not work here (" + noBwrap + `); using the weaker Landlock mode (see "wharf doctor").` + closed
+	}
+	return `Sandbox: bubblewrap is not installed; using the weaker Landlock mode (see "wharf doctor"). Install bubblewrap for the full one.` + closed
 }
 
 // tryBwrap returns bubblewrap with the strictest arguments that work here.
@@ -155,7 +159,7 @@ var errNoAnswer = errors.New("it did not answer")
 // not in the workspace: commands can make that one unusable, and a rung must not
 // be left for it. The error is the short reason why it did not run.
 func (s *Sandbox) probe(ctx context.Context, by confiner) error {
-	res, err := run(ctx, by, Command{Argv: []string{"/bin/true"}, Dir: "/", Timeout: s.probeTime})
+	res, err := run(ctx, by, Command{Argv: []string{"/bin/true"}, Dir: "/", Timeout: s.probeTime, probe: true})
 	if nothing, ok := errors.AsType[*notStarted](err); ok {
 		return errors.New(nothing.reason)
 	}

@@ -32,6 +32,7 @@ type Config struct {
 	VCS       string   // "readonly" keeps commands from changing anything in .git; empty protects what git runs and reads
 	Allow     []string // system calls that are refused otherwise: AllowUnixSockets, AllowPtrace
 	Limits    Limits   // what a command may use of the machine
+	Network   Network  // the hosts that commands may reach; zero is none
 	None      bool     // run commands unconfined: the user's word, never a fallback
 }
 

@@ -25,11 +25,7 @@ func (s *Sandbox) Explain(ctx context.Context) string {
 	if by.rung() != Unconfined {
 		row("profile", "%s", s.cfg.Profile)
 		s.explainFiles(row, by.rung())
-		row("environment", "%s", strings.Join(names(s.environment(place{})), " "))
-		row("network", "%s", map[Rung]string{
-			Bubblewrap: "none: a loopback of its own, no Unix sockets",
-			Landlock:   "none: no sockets at all",
-		}[by.rung()])
+		s.explainNetwork(row, by.rung())
 	}
 	row("processes", "ended with the command; time limit %v unless the caller sets another", defaultTimeout)
 	for _, gap := range by.gaps() {
@@ -60,6 +56,21 @@ func (s *Sandbox) explainFiles(row func(name, format string, args ...any), rung 
 	}
 	row("read", "/etc/passwd, /etc/group")
 	row("private", "a folder for each run in %s, removed after it, as TMPDIR and HOME", filepath.Clean(os.TempDir()))
+}
+
+// explainNetwork adds what a command reaches of the network, and by which
+// variables it knows.
+func (s *Sandbox) explainNetwork(row func(name, format string, args ...any), rung Rung) {
+	env, network := s.environment(place{}), "none: no sockets at all"
+	if rung == Bubblewrap {
+		network = "none: a loopback of its own, no Unix sockets"
+	}
+	if open := s.cfg.Network.Allow; rung == Bubblewrap && len(open) > 0 {
+		env = append(env, proxyEnvironment(open)...)
+		network = listed(open) + ", by Wharf's proxy at " + proxyAddress + "; else a loopback of its own, no Unix sockets"
+	}
+	row("environment", "%s", strings.Join(names(env), " "))
+	row("network", "%s", network)
 }
 
 // names returns the names of environment variables.

@@ -56,6 +56,11 @@ func Init() {
 		syscall.Exit(monitor()) // at once: nothing of Go's is left to do, and the command's caller waits
 	case confinerName:
 		syscall.Exit(confine())
+	case boxPath:
+		if len(os.Args) < 2 {
+			syscall.Exit(2)
+		}
+		syscall.Exit(becomeBoxed(os.Args[1:]))
 	case keeperName:
 		if len(os.Args) != 3 {
 			syscall.Exit(2)

@@ -33,6 +33,9 @@ func (l landlock) gaps() []string {
 		"processes of the host can be counted; System V memory and message queues are shared with it",
 		"if Wharf's monitor process is killed, what left the command's session outlives it",
 	}
+	if len(l.sandbox.cfg.Network.Allow) > 0 {
+		all = append(all, networkGap)
+	}
 	if l.abi < 6 {
 		all = append(all, "processes of the same user can be signalled, and a tree that renews itself fast enough outlives the command (needs Linux 6.12)")
 	}

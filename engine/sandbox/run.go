@@ -31,6 +31,7 @@ type launch struct {
 	files   []*os.File      // the process's descriptors from 3 on
 	status  *os.File        // where the process reports what became of the command; nil if it is the command
 	control *os.File        // orders to the process, whose end is the order to end; nil if it ends with our thread
+	network *handover       // the way to the network; nil if there is none
 	cleanup func()          // after everything has ended; may be nil
 	limits  Limits          // of the command; zero if it has none
 	group   *group          // the control group of the command; nil if it has none
@@ -178,6 +179,8 @@ func (ch *child) outcome(killed bool, said string) (int, error) {
 	}
 	final := ch.report.wait()
 	switch {
+	case final.exited && !killed && ch.network.failed() != nil:
+		return 0, ch.network.failed()
 	case final.exited:
 		return final.code, nil
 	case killed:
@@ -217,6 +220,9 @@ func (l *launch) close() {
 	if l.group != nil {
 		theGroups().give(l.group)
 		l.group = nil
+	}
+	if l.network != nil {
+		l.network.close()
 	}
 	if l.cleanup != nil {
 		l.cleanup()

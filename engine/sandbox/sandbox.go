@@ -8,7 +8,7 @@
 //
 // Under every rung a command sees the workspace, the system's programs and the
 // toolchains on PATH, a private temporary folder and home, an environment made
-// from nothing, no network, no terminal of the user's and no descriptor but its
+// from nothing, no network but what [Network] opens, no terminal of the user's and no descriptor but its
 // three streams; and its whole process tree ends with it.
 //
 // Whether a command may run is decided before, by package permission. The list
@@ -27,6 +27,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/wharf-agent/wharf/engine/egress"
 )
 
 // Rung names a way to confine a command, of the ladder that is tried from the
@@ -78,10 +80,12 @@ type Command struct {
 	Stderr  io.Writer     // may be the same as Stdout: Run then writes one piece at a time
 	Timeout time.Duration // 0 means 2 minutes
 
-	Input    bool     // its input stays open for [Process.Write]; not together with Stdin
-	Terminal Terminal // its streams are a terminal; implies Input, and Stdout gets all that it prints
+	Input    bool           // its input stays open for [Process.Write]; not together with Stdin
+	Network  []egress.Entry // hosts that it may reach besides those of Config.Network, by a person's word
+	Terminal Terminal       // its streams are a terminal; implies Input, and Stdout gets all that it prints
 
 	guard *guard
+	probe bool                                // of the rung alone: no way to the network is opened
 	ended func(Result, error) (Result, error) // is told of the end before anybody else, and may have more to say; may be nil
 }
 

@@ -56,6 +56,9 @@ func (s *Sandbox) Start(ctx context.Context, c Command) (*Process, error) {
 	}
 	c.ended = func(res Result, err error) (Result, error) {
 		res.Notes = append(res.Notes, s.endGuard(c.guard)...)
+		if by.rung() == Landlock && len(c.Network) > 0 {
+			res.Notes = append(res.Notes, networkGap)
+		}
 		return res, settled(err)
 	}
 	p, err := begin(ctx, by, c)
@@ -127,7 +130,7 @@ func (p *Process) end(why error) (Result, error) {
 	var err error
 	res.Cut = !p.streams.finish()
 	res.ExitCode, err = p.child.outcome(why != nil, p.streams.lastWords())
-	res.Notes = p.child.reached(res.ExitCode, p.limit)
+	res.Notes = append(p.child.reached(res.ExitCode, p.limit), p.child.network.refused()...)
 	if why != nil && !res.TimedOut {
 		err = why
 	}
