@@ -27,6 +27,7 @@ func (g *fakeGate) Call(ctx context.Context, by string, call tool.Call) (tool.Re
 	if by != "guest" {
 		return tool.Result{}, errors.New("the call is made by " + by)
 	}
+	call.Program = true // as the engine has it
 	return g.run(ctx, call)
 }
 

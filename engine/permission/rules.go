@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/wharf-agent/wharf/engine/patch"
 )
 
 // Place is where a policy's rules about paths apply.
@@ -54,6 +56,7 @@ func (p *Policy) subjectOf(c Call) subject {
 		Dir     string `json:"dir"`
 		Path    string `json:"path"`
 		Text    string `json:"text"`
+		Patch   string `json:"patch"`
 	}
 	readable := json.Unmarshal(c.Arguments, &arguments) == nil
 	switch c.Tool {
@@ -73,7 +76,13 @@ func (p *Policy) subjectOf(c Call) subject {
 	case "write_file", "edit_file", "apply_patch":
 		s.kind = onWrite
 	}
-	if s.kind == onRead || s.kind == onWrite {
+	switch {
+	case c.Tool == "apply_patch":
+		parts, _ := patch.Parse(arguments.Patch) // of one that cannot be read the tool does nothing
+		for _, name := range patch.Paths(parts) {
+			s.paths = append(s.paths, p.names(name)...)
+		}
+	case s.kind == onRead || s.kind == onWrite:
 		s.paths = p.names(arguments.Path)
 	}
 	return s
@@ -265,7 +274,7 @@ func (p *Policy) allows(s subject, rules []Rule) string {
 }
 
 func (p *Policy) allPaths(r Rule, paths []string) bool {
-	return !slices.ContainsFunc(paths, func(name string) bool { return !p.at.place().matches(r.path, name) })
+	return len(paths) > 0 && !slices.ContainsFunc(paths, func(name string) bool { return !p.at.place().matches(r.path, name) })
 }
 
 // allowsCommand reports whether one part of a command is allowed, and by which

@@ -49,6 +49,11 @@ func execIn(dir, command string) Call {
 	return Call{Tool: "exec", Effect: Executes, Arguments: arguments}
 }
 
+func patchCall(parts string) Call {
+	raw, _ := json.Marshal(map[string]string{"patch": "*** Begin Patch\n" + parts + "\n*** End Patch"})
+	return Call{Tool: "apply_patch", Effect: Writes, Arguments: raw}
+}
+
 func fileCall(name string, effect Effect, path string) Call {
 	arguments, _ := json.Marshal(map[string]string{"path": path})
 	return Call{Tool: name, Effect: effect, Arguments: arguments}
@@ -148,6 +153,12 @@ func TestPathRules(t *testing.T) {
 		{fileCall("edit_file", Writes, "sub/go.mod"), Allow},
 		{fileCall("read_file", Reads, "go.mod"), Allow},
 		{fileCall("write_file", Writes, "x/y.lock"), Ask},
+		{patchCall("*** Update File: go.mod\n-a\n+b"), Deny},
+		{patchCall("*** Delete File: ./go.mod"), Deny},
+		{patchCall("*** Delete File: link2"), Deny},
+		{patchCall("*** Add File: a\n+x\n*** Update File: b\n*** Move to: sub/../go.mod"), Deny},
+		{patchCall("*** Add File: x/y.lock\n+a"), Ask},
+		{patchCall("*** Add File: go.mod.txt\n+*** Delete File: go.mod"), Allow},
 		{execCall("cat .env"), Deny},
 		{execCall("grep KEY < ./.env"), Deny},
 		{execCall("cp /workspace/secrets/a b"), Deny},
@@ -182,6 +193,25 @@ func TestPathRules(t *testing.T) {
 		if got, by := p.Decide(tt.call); got != tt.want {
 			t.Errorf("%s %s is %v by %s; want %v", tt.call.Tool, tt.call.Arguments, got, by, tt.want)
 		}
+	}
+}
+
+// A patch is allowed only if all that it names is.
+func TestAllowedPatches(t *testing.T) {
+	p := policyOf(t, FullAccess, "allow Edit(src/**)")
+	for parts, want := range map[string]Verdict{
+		"*** Add File: src/a\n+x":                                            Allow,
+		"*** Add File: src/a\n+x\n*** Delete File: b":                        Ask,
+		"*** Update File: src/a\n*** Move to: b":                             Ask,
+		"*** Update File: src/a\n*** Move to: src/b\n*** Delete File: src/c": Allow,
+		"no patch": Ask,
+	} {
+		if got, by := p.Decide(patchCall(parts)); got != want {
+			t.Errorf("%q is %v by %s; want %v", parts, got, by, want)
+		}
+	}
+	if rule := p.Suggest(patchCall("*** Add File: src/a\n+x")); rule != "" {
+		t.Errorf("a yes to a patch would be remembered as %q", rule)
 	}
 }
 

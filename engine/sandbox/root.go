@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
@@ -199,134 +198,6 @@ func readDir(root *os.Root, rel string, check func(*os.File, string) error) ([]f
 	return entries, err
 }
 
-// Writable reports whether name may be written, and where it leads: the
-// resolved path is not protected, and what is there may be replaced.
-func (r *Root) Writable(name string) (string, error) {
-	rel, err := r.Resolve(name)
-	if err != nil {
-		return "", err
-	}
-	if rel == "." {
-		return "", fmt.Errorf("%w: %q is the workspace itself", ErrRefused, name)
-	}
-	if pattern, protected := Protected(rel, r.home); protected {
-		return "", fmt.Errorf("%w: %s is protected (%s): trusted programs read it outside the sandbox; ask the user to change it", ErrRefused, rel, pattern)
-	}
-	info, err := r.root.Lstat(rel)
-	if errors.Is(err, fs.ErrNotExist) {
-		return rel, nil
-	}
-	if err == nil {
-		err = sole(info, name)
-	}
-	return rel, tidy(err, name)
-}
-
-// Write puts content in the place of the file that name leads to, whole or not
-// at all, and makes the folders above it. A file that is there keeps its mode;
-// a new one is readable by all and writable by its owner. check, unless nil,
-// is asked about what is there (nil if nothing is) right before it is replaced;
-// its error ends Write with nothing changed.
-func (r *Root) Write(name string, content []byte, check func(old *os.File) error) (string, error) {
-	rel, err := r.Writable(name)
-	if err != nil {
-		return "", err
-	}
-	parent, base := path.Split(rel)
-	dir, err := r.openDir(path.Clean(parent))
-	if err != nil {
-		return "", tidy(err, name)
-	}
-	defer dir.Close()
-	mode, err := replaceable(dir, base, name, check)
-	if err != nil {
-		return "", tidy(err, name)
-	}
-	return rel, tidy(replace(dir, base, content, mode), name)
-}
-
-// openDir opens the folder rel, making what is missing of it, and makes sure
-// that it is the one that was resolved.
-func (r *Root) openDir(rel string) (*os.Root, error) {
-	if err := r.root.MkdirAll(rel, 0o755); err != nil {
-		return nil, err
-	}
-	dir, err := r.root.OpenRoot(rel)
-	if err != nil {
-		return nil, err
-	}
-	f, err := dir.Open(".")
-	if err != nil {
-		dir.Close()
-		return nil, err
-	}
-	defer f.Close()
-	if err := r.unmoved(f, rel); err != nil {
-		dir.Close()
-		return nil, err
-	}
-	return dir, nil
-}
-
-// replaceable reports whether base in dir may be replaced, and the mode that
-// its successor gets.
-func replaceable(dir *os.Root, base, name string, check func(*os.File) error) (fs.FileMode, error) {
-	old, err := dir.OpenFile(base, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		if check != nil {
-			err = check(nil)
-		} else {
-			err = nil
-		}
-		return 0o644, err
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer old.Close()
-	info, err := old.Stat()
-	if err != nil {
-		return 0, err
-	}
-	if err := sole(info, name); err != nil {
-		return 0, err
-	}
-	if check != nil {
-		if err := check(old); err != nil {
-			return 0, err
-		}
-	}
-	return info.Mode().Perm(), nil
-}
-
-// replace writes content beside base and renames it into place.
-func replace(dir *os.Root, base string, content []byte, mode fs.FileMode) error {
-	temp := fmt.Sprintf(".wharf-%08x.tmp", rand.Uint32())
-	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = dir.Rename(temp, base)
-	}
-	if err != nil {
-		dir.Remove(temp)
-	}
-	return err
-}
-
-// sole reports whether a file is a regular one with one name.
-func sole(info fs.FileInfo, name string) error {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && st.Nlink > 1 {
-		return fmt.Errorf("%w: %q has %d names (hard links), and the others may be elsewhere: copy it first", ErrRefused, name, st.Nlink)
-	}
-	return regular(info, name)
-}
-
 func regular(info fs.FileInfo, name string) error {
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
@@ -342,11 +213,14 @@ func regular(info fs.FileInfo, name string) error {
 func tidy(err error, name string) error {
 	var pathError *fs.PathError
 	var linkError *os.LinkError
+	var systemError *os.SyscallError
 	switch {
 	case errors.As(err, &pathError):
 		err = pathError.Err
 	case errors.As(err, &linkError):
 		err = linkError.Err
+	case errors.As(err, &systemError):
+		err = systemError.Err
 	default:
 		return err
 	}

@@ -190,3 +190,51 @@ func FuzzRootResolve(f *testing.F) {
 		}
 	})
 }
+
+func TestRootRemovesAndRenames(t *testing.T) {
+	y := newYard(t)
+	for name, want := range map[string]string{
+		"out":         `refused: "out" is outside the workspace`,
+		"conf":        "refused: .git/config is protected (.git/config): trusted programs read it outside the sandbox; ask the user to change it",
+		"hard":        `refused: "hard" has 2 names (hard links), and the others may be elsewhere: copy it first`,
+		"fifo":        `refused: "fifo" is no regular file`,
+		"sub":         `"sub" is a folder`,
+		"missing":     `"missing": no such file or directory`,
+		"no/such/dir": `"no/such/dir": no such file or directory`,
+		".":           `refused: "." is the workspace itself`,
+	} {
+		if _, err := y.Remove(name, nil); err == nil || err.Error() != want {
+			t.Errorf("Remove(%q): %v, want %s", name, err, want)
+		}
+		if err := y.Rename(name, "new"); err == nil || err.Error() != want {
+			t.Errorf("Rename(%q): %v, want %s", name, err, want)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(y.dir, "no")); err == nil {
+		t.Error("a folder was made to remove something in it")
+	}
+	for to, want := range map[string]string{
+		"../x":         `refused: "../x" is outside the workspace`,
+		"hooks/x":      "refused: .git/hooks/x is protected (.git/hooks): trusted programs read it outside the sandbox; ask the user to change it",
+		"sub":          `"sub" is a folder`,
+		"a.txt":        `"a.txt": file exists`,
+		".mcp.json":    "refused: .mcp.json is protected (.mcp.json): trusted programs read it outside the sandbox; ask the user to change it",
+		"a.txt/inside": `"a.txt/inside": not a directory`,
+	} {
+		if err := y.Rename("a.txt", to); err == nil || err.Error() != want {
+			t.Errorf("Rename to %q: %v, want %s", to, err, want)
+		}
+	}
+	if _, err := y.Remove("a.txt", func(*os.File) error { return errors.New("no") }); err == nil || err.Error() != "no" {
+		t.Errorf("Remove against its check: %v", err)
+	}
+	if err := y.Rename("sub/in", "deep/er/b.txt"); err != nil { // what the link leads to
+		t.Fatal(err)
+	}
+	if rel, err := y.Remove("deep/er/b.txt", nil); err != nil || rel != "deep/er/b.txt" {
+		t.Errorf("Remove: %q, %v", rel, err)
+	}
+	if _, err := os.Lstat(filepath.Join(y.dir, "a.txt")); err == nil {
+		t.Error("a.txt is still there")
+	}
+}

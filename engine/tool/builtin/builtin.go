@@ -36,7 +36,7 @@ func Tools(root *sandbox.Root, box Runner, hidden func(path string) bool) []tool
 	f := &files{root: root, hidden: hidden, seen: map[string]digest{}}
 	all := &sessions{box: box}
 	return []tool.Tool{
-		f.readFile(), f.writeFile(), f.editFile(), f.listDir(), f.findFiles(), f.grep(),
+		f.readFile(), f.writeFile(), f.editFile(), f.applyPatch(), f.listDir(), f.findFiles(), f.grep(),
 		newExec(all), newWriteStdin(all), newListSessions(all), updateGoal(),
 	}
 }

@@ -106,6 +106,20 @@ func (b *bench) run(ctx context.Context, name string, args any) tool.Result {
 	return result
 }
 
+// program runs a tool as one that an extension calls.
+func (b *bench) program(name string, args any) (tool.Result, error) {
+	b.t.Helper()
+	raw, err := json.Marshal(args)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	target, bad := b.tools.Lookup(name)
+	if bad != nil {
+		b.t.Fatal(bad.Content)
+	}
+	return target.Run(b.t.Context(), tool.Call{Name: name, Arguments: raw, Program: true})
+}
+
 type args = map[string]any
 
 func (b *bench) want(name string, a args, want string) {
@@ -139,7 +153,7 @@ func TestReadFile(t *testing.T) {
 	if r := b.run(t.Context(), "read_file", args{"path": "picture"}); r.Content != "[image/gif, 9 bytes]" || len(r.Images) != 1 || r.Images[0].MediaType != "image/gif" {
 		t.Errorf("read_file of an image = %+v; want the image", r)
 	}
-	b.want("edit_file", args{"path": "picture", "old_text": "GIF", "new_text": "gif"}, "replaced 1 occurrence(s) in picture")
+	b.want("edit_file", args{"path": "picture", "old_text": "GIF", "new_text": "gif"}, "replaced 1 occurrence(s) in picture\n@@ -1,1 +1,1 @@\n-GIF89a…\n\\ No newline at end of file\n+gif89a…\n\\ No newline at end of file")
 	b.put("huge", "GIF89a"+strings.Repeat("x", session.MaxImage))
 	b.want("read_file", args{"path": "huge"}, `error: "huge" cannot be shown: the image has 3932166 bytes, and a model is shown at most 3932160: make it smaller`)
 	b.want("read_file", args{"path": "latin"}, `error: "latin" is no text (4 bytes of binary data)`)
@@ -160,11 +174,20 @@ func TestWriteAndEditFile(t *testing.T) {
 	if got := b.content("new/n"); got != "hello" {
 		t.Errorf("new/n holds %q", got)
 	}
-	b.want("edit_file", args{"path": "a", "old_text": "one", "new_text": "1"}, "replaced 1 occurrence(s) in a")
+	const unread = `error: "a" was not read in this session: read it, then change it`
+	b.want("edit_file", args{"path": "a", "old_text": "one", "new_text": "1"}, unread)
+	b.want("edit_file", args{"path": "a", "old_text": "not there", "new_text": "1"}, unread)
+	b.want("write_file", args{"path": "a", "content": "1"}, unread)
+	b.want("write_file", args{"path": "a", "content": "one two two\n"}, "wrote 12 bytes to a") // as it is
+	if r, err := b.program("write_file", args{"path": "b", "content": "y"}); err != nil || r.IsError || b.content("b") != "y" {
+		t.Errorf("a program writes without reading: %+v, %v", r, err)
+	}
+	b.call("read_file", args{"path": "a"})
+	b.want("edit_file", args{"path": "a", "old_text": "one", "new_text": "1"}, "replaced 1 occurrence(s) in a\n@@ -1,1 +1,1 @@\n-one two two\n+1 two two")
 	b.want("edit_file", args{"path": "a", "old_text": "two", "new_text": "2"},
 		`error: old_text occurs 2 times in "a": add lines around it until it is unique, or set count to 2 to replace all`)
 	b.want("edit_file", args{"path": "a", "old_text": "two", "new_text": "2", "count": 3}, `error: old_text occurs 2 times in "a", not 3`)
-	b.want("edit_file", args{"path": "a", "old_text": "two", "new_text": "2", "count": 2}, "replaced 2 occurrence(s) in a")
+	b.want("edit_file", args{"path": "a", "old_text": "two", "new_text": "2", "count": 2}, "replaced 2 occurrence(s) in a\n@@ -1,1 +1,1 @@\n-1 two two\n+1 2 2")
 	b.want("edit_file", args{"path": "a", "old_text": "three", "new_text": "3"}, `error: old_text does not occur in "a": read the file and copy the text exactly`)
 	b.want("edit_file", args{"path": "a", "old_text": "1", "new_text": "1"}, "error: old_text and new_text are the same: there is nothing to change")
 	if got := b.content("a"); got != "1 2 2\n" {
@@ -189,8 +212,8 @@ func TestStaleFilesAreRefused(t *testing.T) {
 		t.Errorf("a holds %q", got)
 	}
 	b.call("read_file", args{"path": "a"})
-	b.want("edit_file", args{"path": "a", "old_text": "one", "new_text": "1"}, "replaced 1 occurrence(s) in a")
-	b.want("edit_file", args{"path": "a", "old_text": "1", "new_text": "2"}, "replaced 1 occurrence(s) in a")
+	b.want("edit_file", args{"path": "a", "old_text": "one", "new_text": "1"}, "replaced 1 occurrence(s) in a\n@@ -1,1 +1,1 @@\n-one, changed\n+1, changed")
+	b.want("write_file", args{"path": "a", "content": "2\n"}, "wrote 2 bytes to a\n@@ -1,1 +1,1 @@\n-1, changed\n+2")
 }
 
 // A text that was shown with the mark of a secret in it does not get into a file.
@@ -214,7 +237,8 @@ func TestMarksAreNotWritten(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(b.dir, ".env")); err != nil || string(got) != before {
 		t.Errorf("the file is %q, %v", got, err)
 	}
-	if got := b.call("edit_file", map[string]any{"path": ".env", "old_text": "MODE=a", "new_text": "MODE=b"}); got != "replaced 1 occurrence(s) in .env" {
+	b.call("read_file", args{"path": ".env"})
+	if got := b.call("edit_file", map[string]any{"path": ".env", "old_text": "MODE=a", "new_text": "MODE=b"}); !strings.HasPrefix(got, "replaced 1 occurrence(s) in .env\n") {
 		t.Errorf("another line: %s", got)
 	}
 }

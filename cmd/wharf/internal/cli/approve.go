@@ -116,6 +116,7 @@ func (a *asker) target(q permission.Question) string {
 		Dir     string `json:"dir"`
 		Keep    bool   `json:"keep"`
 		Path    string `json:"path"`
+		Patch   string `json:"patch"`
 		Content string `json:"content"`
 		Old     string `json:"old_text"`
 		New     string `json:"new_text"`
@@ -137,6 +138,8 @@ func (a *asker) target(q permission.Question) string {
 		return a.change(arguments.Path, a.content(arguments.Path), arguments.Content)
 	case "edit_file":
 		return a.change(arguments.Path, arguments.Old, arguments.New)
+	case "apply_patch":
+		return shown(arguments.Patch)
 	case "read_file", "list_dir":
 		return shown(arguments.Path)
 	}

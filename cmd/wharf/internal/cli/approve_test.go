@@ -70,6 +70,7 @@ func TestQuestion(t *testing.T) {
 		{"a command", questionOf("exec", `{"command":"make\nrm \u001b[2Jx"}`), "? exec, since the rule \"ask it\"\n    make\n    rm \uFFFD[2Jx\n" + choice},
 		{"a new text", questionOf("write_file", `{"path":"a.txt","content":"one\n2\nthree\n"}`), "? write_file, since the rule \"ask it\"\n    a.txt\n    @@ -1,3 +1,3 @@\n     one\n    -two\n    +2\n     three\n" + choice},
 		{"a change", questionOf("edit_file", `{"path":"a.txt","old_text":"two","new_text":"2"}`), "? edit_file, since the rule \"ask it\"\n    a.txt\n    @@ -1,1 +1,1 @@\n    -two\n    \\ No newline at end of file\n    +2\n    \\ No newline at end of file\n" + choice},
+		{"a patch", questionOf("apply_patch", `{"patch":"*** Begin Patch\n*** Delete File: a\n*** End Patch"}`), "? apply_patch, since the rule \"ask it\"\n    *** Begin Patch\n    *** Delete File: a\n    *** End Patch\n" + choice},
 		{"a path", questionOf("read_file", `{"path":".env"}`), "? read_file, since the rule \"ask it\"\n    .env\n" + choice},
 		{"a command that is kept", questionOf("exec", `{"command":"make serve","keep":true}`), "? exec, since the rule \"ask it\"\n    make serve\n    kept running beyond this turn\n" + choice},
 		{"a command elsewhere", questionOf("exec", `{"command":"make","dir":"sub"}`), "? exec, since the rule \"ask it\"\n    make\n    in the folder sub\n" + choice},

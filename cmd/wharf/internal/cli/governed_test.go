@@ -64,7 +64,13 @@ func TestVisibleOfGovernance(t *testing.T) {
 	lines := strings.Repeat("one line of many, and of no interest\n", 60)
 	outcome := play(t, quirks.Case{
 		Files: map[string]string{"n.txt": lines},
-		Args:  []string{"--set", "context.window=4600", "--set", "context.block_limit=4500", "--set", "context.max_result=1500"},
+		Args: []string{
+			"--set", "context.window=3390", "--set", "context.block_limit=3290", "--set", "context.max_result=1500",
+			// Requests have just the room that is needed, whatever other tools there are: one that
+			// is denied is in none.
+			"--deny", "exec", "--deny", "write_stdin", "--deny", "list_exec_sessions", "--deny", "write_file", "--deny", "edit_file", "--deny", "apply_patch",
+			"--deny", "list_dir", "--deny", "find_files", "--deny", "web_fetch", "--deny", "web_search",
+		},
 		Runs: []quirks.Run{
 			{Prompt: "One.", Replies: asReplies(
 				calling("a", "grep", `{"pattern":"line","path":"n.txt"}`), calling("b", "read_file", `{"path":"n.txt"}`),
