@@ -60,14 +60,17 @@ func TestScript(t *testing.T) {
 			env.Setenv("GOCACHE", os.Getenv("GOCACHE"))
 			return nil
 		},
-		Condition: func(name string) (bool, error) {
-			there := installed(t, name)
-			if !there && os.Getenv("WHARF_TEST_STRICT") == "1" {
-				t.Errorf("%s is not installed, and nothing is skipped here", name)
-			}
-			return there, nil
-		},
+		Condition: func(name string) (bool, error) { return isThere(t, name), nil },
 	})
+}
+
+// isThere is installed, and where nothing is skipped it complains.
+func isThere(t *testing.T, name string) bool {
+	there := installed(t, name)
+	if !there && os.Getenv("WHARF_TEST_STRICT") == "1" {
+		t.Errorf("%s is not installed, and nothing is skipped here", name)
+	}
+	return there
 }
 
 // installed reports whether there is a program of that name, or all that a

@@ -41,7 +41,8 @@ func TestNetworkScripts(t *testing.T) {
 	}
 	cache := t.TempDir()
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/network",
+		Dir:       "testdata/network",
+		Condition: func(name string) (bool, error) { return isThere(t, name), nil },
 		Setup: func(env *testscript.Env) error {
 			home, err := os.MkdirTemp("", "wharf-home-")
 			if err != nil {

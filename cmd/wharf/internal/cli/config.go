@@ -16,6 +16,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/wharf-agent/wharf/engine/egress"
 	"github.com/wharf-agent/wharf/engine/permission"
 )
 
@@ -57,6 +58,7 @@ type config struct {
 	brought map[string]string   // the extensions' files that the project names
 	user    string              // the user's own file
 	rules   []permission.Rule   // of all layers
+	hosts   []egress.Entry      // that commands may reach, by the configuration and by flags
 	trust   *trust
 }
 

@@ -15,9 +15,10 @@ import (
 type (
 	sandboxConfig struct {
 		Profile string       `toml:"profile"`
-		Require string       `toml:"require"` // bwrap: nothing weaker will do
-		VCS     string       `toml:"vcs"`     // readonly: nothing in .git can be changed
-		Allow   []string     `toml:"allow"`   // system calls that are refused otherwise
+		Require string       `toml:"require"`   // bwrap: nothing weaker will do
+		VCS     string       `toml:"vcs"`       // readonly: nothing in .git can be changed
+		Allow   []string     `toml:"allow"`     // system calls that are refused otherwise
+		Net     []string     `toml:"allow_net"` // hosts that commands may reach
 		Limits  sandboxLimit `toml:"limits"`
 	}
 	sandboxLimit struct {
@@ -26,6 +27,7 @@ type (
 		CPU       duration `toml:"cpu"`
 		FileSize  size     `toml:"file_size"`
 		OpenFiles int      `toml:"open_files"`
+		Network   size     `toml:"network"` // by the proxy, both ways
 	}
 )
 

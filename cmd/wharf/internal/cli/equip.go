@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/wharf-agent/wharf/engine/egress"
 	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/sandbox"
 	"github.com/wharf-agent/wharf/engine/secret"
@@ -126,7 +127,7 @@ func (o runOptions) equip(ctx context.Context, plan plan, view *progress) (_ *eq
 	if o.demo != nil {
 		cache = demoCache
 	}
-	box, err := newSandbox(plan.cfg, plan.folders, plan.workspace, cache, o.noSandbox)
+	box, err := newSandbox(plan.cfg, plan.folders, plan.workspace, cache, o.noSandbox, e.journal.checked)
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +183,8 @@ func (n *noticing) notice() {
 }
 
 // newSandbox returns the sandbox of a workspace. cache names the folder that
-// keeps its build caches.
-func newSandbox(cfg config, f folders, workspace, cache string, none bool) (*sandbox.Sandbox, error) {
+// keeps its build caches; audit is told of what commands connect to.
+func newSandbox(cfg config, f folders, workspace, cache string, none bool, audit func(egress.Check) error) (*sandbox.Sandbox, error) {
 	profile, err := cfg.profile()
 	if err != nil {
 		return nil, err
@@ -192,6 +193,7 @@ func newSandbox(cfg config, f folders, workspace, cache string, none bool) (*san
 		Profile: profile, Workspace: workspace, Hidden: []string{f.state, f.config, f.data, compiledCache(f)},
 		CacheDir: workspaceCache(f, cache),
 		Require:  sandbox.Rung(cfg.Sandbox.Require), None: none, VCS: cfg.Sandbox.VCS, Allow: cfg.Sandbox.Allow, Limits: cfg.Sandbox.Limits.limits(),
+		Network: cfg.network(audit),
 	})
 	if err != nil {
 		return nil, exitError{exitUsage, err}

@@ -176,6 +176,9 @@ func (o runOptions) config(f folders, workspace string) (config, []string, error
 	if o.maxSteps != 0 {
 		cfg.MaxSteps = o.maxSteps
 	}
+	if err := cfg.openHosts(o.allowNet); err != nil {
+		return config{}, nil, err
+	}
 	if err := cfg.checkLimits(); err != nil {
 		return config{}, nil, err
 	}
@@ -334,7 +337,11 @@ func confinement(cfg config, noSandbox bool) string {
 	if noSandbox {
 		return "not at all"
 	}
-	return cmp.Or(cfg.Sandbox.Profile, string(sandbox.WorkspaceWrite))
+	profile := cmp.Or(cfg.Sandbox.Profile, string(sandbox.WorkspaceWrite))
+	if open := cfg.openInWords(); open != "" {
+		profile += ", with a way to " + open
+	}
+	return profile
 }
 
 func (p plan) openLog(observe func(session.Record)) (*session.Log, error) {

@@ -37,6 +37,7 @@ type runOptions struct {
 	goal       string
 	profile    string
 	noSandbox  bool
+	allowNet   []string
 	approve    string
 	rules      permissionsConfig
 	extensions []extensionFlag
@@ -68,6 +69,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	f.IntVar(&o.maxSteps, "max-steps", 0, "replies of the model in one turn (default 40), not counting summaries and a last word without tools")
 	f.StringVar(&o.profile, "sandbox", "", "read-only or workspace-write (the default)")
 	f.BoolVar(&o.noSandbox, "no-sandbox", false, "run commands unconfined, this time")
+	addNetworkFlag(f, &o.allowNet)
 	f.StringVar(&o.approve, "approve", "", "what needs approval: ask at the terminal (ask, the default), refuse it (never), or do it where the sandbox confines it (auto)")
 	addRuleFlags(f, &o.rules)
 	addExtensionFlags(f, &o.extensions)
@@ -226,6 +228,9 @@ func (o runOptions) repeat() string {
 	add("sandbox", o.profile)
 	if o.noSandbox {
 		b.WriteString(" --no-sandbox")
+	}
+	for _, host := range o.allowNet {
+		add("allow-net", host)
 	}
 	add("approve", o.approve)
 	for _, list := range []struct {

@@ -46,7 +46,7 @@ func (o runOptions) openSandbox(io stdio) (*sandbox.Sandbox, error) {
 	for _, notice := range notices {
 		view.notice("%s", notice)
 	}
-	return newSandbox(cfg, f, workspace, workspace, false)
+	return newSandbox(cfg, f, workspace, workspace, false, nil)
 }
 
 // sandboxRun runs a command confined, with this process's streams, and ends
@@ -54,6 +54,7 @@ func (o runOptions) openSandbox(io stdio) (*sandbox.Sandbox, error) {
 func sandboxRun(ctx context.Context, io stdio, args []string) error {
 	var o runOptions
 	f := sandboxFlags("sandbox run", &o)
+	addNetworkFlag(f, &o.allowNet)
 	timeout := f.Duration("timeout", 0, "end the command after this time (default 2m)")
 	f.SetInterspersed(false) // what follows the command is the command's
 	if err := parse(io, f, "sandbox run [flags] -- CMD…", args); err != nil {
@@ -90,7 +91,9 @@ func sandboxRun(ctx context.Context, io stdio, args []string) error {
 
 func sandboxExplain(ctx context.Context, io stdio, args []string) error {
 	var o runOptions
-	if err := parse(io, sandboxFlags("sandbox explain", &o), "sandbox explain [flags]", args); err != nil {
+	f := sandboxFlags("sandbox explain", &o)
+	addNetworkFlag(f, &o.allowNet)
+	if err := parse(io, f, "sandbox explain [flags]", args); err != nil {
 		return err
 	}
 	box, err := o.openSandbox(io)

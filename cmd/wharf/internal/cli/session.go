@@ -260,7 +260,7 @@ func showEvent(r session.Record) string {
 		if e.Allowed {
 			return ""
 		}
-		return line("refused", fmt.Sprintf("a connection to %s:%d: %s", e.Host, e.Port, e.Rule))
+		return line("refused", refusedConnection(e))
 	case session.GoalChanged:
 		return line("goal", strings.TrimSpace(fmt.Sprintf("%s, round %d of %d\n%s", goalStatus(e), e.Round, e.Rounds, e.Note)))
 	case session.SubagentStarted:
