@@ -7,6 +7,12 @@ import (
 )
 
 // policyOf makes a policy of rules, a line each: "deny exec(git push *)".
+// asking is a profile that asks about every command, and allows those that only read,
+// as all but full-access do.
+const asking Profile = "asking"
+
+func init() { table[asking] = table[FullAccess] }
+
 func policyOf(t testing.TB, profile Profile, rules ...string) *Policy {
 	t.Helper()
 	p, err := New(profile, ApproveAsk)
@@ -106,7 +112,7 @@ func TestDeniedCommands(t *testing.T) {
 
 // What a rule allows is allowed only if each part of the line is.
 func TestAllowedCommands(t *testing.T) {
-	p := policyOf(t, FullAccess, "allow Bash(npm run test *)", "allow exec(go build:*)", "allow exec(make)", "allow Edit(out/**)")
+	p := policyOf(t, asking, "allow Bash(npm run test *)", "allow exec(go build:*)", "allow exec(make)", "allow Edit(out/**)")
 	tests := map[Verdict][]string{
 		Allow: {
 			"npm run test", "npm run test --watch", "npm  run 'test'", "go build", "go build ./...", "make", "CI=1 npm run test", "npm run test | tail -5", "cd sub && go build", "go build 2>&1",
@@ -226,6 +232,9 @@ func TestOrderOfRules(t *testing.T) {
 		by      string
 	}{
 		{"no rule speaks", WorkspaceWrite, []string{"deny web_fetch"}, execCall("ls"), Allow, `that it only reads`},
+		{"nothing only reads where all can be read", FullAccess, []string{"deny web_fetch"}, execCall("cat ../x"), Ask, `the profile "full-access"`},
+		{"nor beside what is allowed", FullAccess, []string{"allow exec(make)"}, execCall("make; cat ../x"), Ask, `the profile "full-access"`},
+		{"what is allowed itself", FullAccess, []string{"allow exec(make)"}, execCall("make"), Allow, `the rule "allow exec(make)"`},
 		{"deny before allow", WorkspaceWrite, []string{"allow exec(make *)", "deny exec(make *)"}, execCall("make x"), Deny, `the rule "deny exec(make *)"`},
 		{"ask before allow", WorkspaceWrite, []string{"allow exec", "ask exec(make *)"}, execCall("make x"), Ask, `the rule "ask exec(make *)"`},
 		{"a tool as a whole", WorkspaceWrite, []string{"deny Bash"}, execCall("ls"), Deny, `the rule "deny Bash"`},
@@ -388,7 +397,7 @@ func FuzzDecide(f *testing.F) {
 	for _, command := range []string{"git push", "sh -c 'git push'", "cat <<E\n$(git push)\nE", "((", "x=(", "${a[$(b)]}", "\x00", "a\\", "$'\\x'", "case x in", "!#", "[[ a =~ b ]]", "xargs -I", "env -S", "find -exec"} {
 		f.Add(command)
 	}
-	rules := policyOf(f, FullAccess, "deny exec(git push *)", "allow exec(git *)", "allow exec(make)", "deny Read(.env)", "ask Edit(src/**)")
+	rules := policyOf(f, asking, "deny exec(git push *)", "allow exec(git *)", "allow exec(make)", "deny Read(.env)", "ask Edit(src/**)")
 	f.Fuzz(func(t *testing.T, command string) {
 		command = strings.ToValidUTF8(command, "?") // as JSON has it
 		verdict, by := rules.Decide(execCall(command))

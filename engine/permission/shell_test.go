@@ -176,7 +176,7 @@ func runScript(t *testing.T, shell, dir, script string) {
 
 // What a rule that allows does not name is asked about, however a shell comes to it.
 func TestNotAllowed(t *testing.T) {
-	p := policyOf(t, FullAccess, "allow exec(make)", "allow exec(go build *)")
+	p := policyOf(t, asking, "allow exec(make)", "allow exec(go build *)")
 	for _, script := range []string{
 		"for PATH in .; do make; done", ": $((PATH=1)); make", "((PATH=1)); make", "((PATH++)); make", "exec {PATH}</dev/null; make", "printf -v PATH .; make", "echo ${a[PATH=1]}; make", "x[PATH=1]=y; make",
 		"x=$(cat f); echo $((x))", "bash -c 'x=$(cat f); echo $((x))'", "x=$(cat f); [[ $x -eq 0 ]]", "x=$(cat f); echo ${PATH:x}", `x=$(cat f); [ -v "$x" ]`, "x=$(cat f); echo ${!x}", `x='$(rm y)'; echo "${x@P}"`,

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -296,8 +295,8 @@ func (b untiedBwrap) launch(c Command) (*launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := slices.DeleteFunc(b.args(c.Dir, *c.guard), func(arg []byte) bool { return string(arg) == "--die-with-parent\x00" })
-	file, err := dataFile("args", bytes.Join(args, nil))
+	args := slices.DeleteFunc(b.args(c), func(arg string) bool { return arg == "--die-with-parent" })
+	file, err := dataFile("args", zeroEnded(args))
 	if err != nil {
 		return nil, err
 	}

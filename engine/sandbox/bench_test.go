@@ -21,7 +21,7 @@ func BenchmarkRun(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	none := unconfined{env: openEnvironment(os.Getenv)}
+	none := unconfined{env: openEnvironment(os.Getenv, string(Unconfined))}
 	b.Run("rung=bwrap", func(b *testing.B) {
 		program := firstProgram(bwrapPaths)
 		needs(b, program != "", "bubblewrap is not installed: apt install bubblewrap")
@@ -50,7 +50,7 @@ func needs(b *testing.B, there bool, what string) {
 // duel runs what floor launches bare and by as a sandbox does, in turns, so
 // that both see the same machine.
 func duel(b *testing.B, floor, by confiner) {
-	command := Command{Argv: []string{"/bin/true"}, Dir: "/", Timeout: time.Minute}
+	command := Command{Argv: []string{"/bin/true"}, Dir: "/", Timeout: time.Minute, Profile: WorkspaceWrite}
 	var bare, confined time.Duration
 	for b.Loop() {
 		start := time.Now()

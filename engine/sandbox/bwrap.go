@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -94,7 +93,11 @@ func (b bwrap) launch(c Command) (*launch, error) {
 	l := &launch{
 		path: b.program, dir: "/", cleanup: theKeeper.end,
 		argv: append([]string{theKeeper.mark, "--args", strconv.Itoa(fdArgs), "--"}, argv...),
-		env:  b.sandbox.environment(place{home: insideHome, tmp: "/tmp", cache: insideCache}),
+		env:  b.sandbox.environment(place{home: insideHome, tmp: "/tmp", cache: insideCache}, c.Profile),
+	}
+	if c.Profile == FullAccess {
+		l.env = openEnvironment(os.Getenv, string(FullAccess))
+		b.sandbox.makeHidden()
 	}
 	err := b.open(l, c)
 	if open := b.sandbox.openTo(c); err == nil && len(open) > 0 {
@@ -107,9 +110,16 @@ func (b bwrap) launch(c Command) (*launch, error) {
 	return l, nil
 }
 
-// open makes the descriptors of bubblewrap.
+// open makes the descriptors of bubblewrap. Under full-access there are no files
+// to be made of them.
 func (b bwrap) open(l *launch, c Command) error {
-	filter, err := filterFor(filter{rung: Bubblewrap, open: b.sandbox.open})
+	opened := b.sandbox.open
+	last := fdGit
+	if c.Profile == FullAccess {
+		opened = openings{UnixSockets: true, Ptrace: true, Namespaces: true}
+		last = fdGate
+	}
+	filter, err := filterFor(filter{rung: Bubblewrap, open: opened})
 	if err != nil {
 		return err
 	}
@@ -125,21 +135,32 @@ func (b bwrap) open(l *launch, c Command) error {
 	if err := b.limit(l, c); err != nil {
 		return err
 	}
-	data := map[int][]byte{
-		fdArgs: bytes.Join(append(box, b.args(c.Dir, *cmp.Or(c.guard, &guard{}))...), nil), fdFilter: filterBytes(filter), fdPasswd: []byte(insidePasswd),
-		fdGroup: []byte(insideGroup), fdHosts: []byte(insideHosts), fdGit: []byte(gitConfig(os.Getenv)),
-	}
-	l.files = make([]*os.File, fdGit-fdArgs+1)
+	l.files = make([]*os.File, last-fdArgs+1)
 	l.files[fdStatus-fdArgs] = statusChild
 	if l.files[fdGate-fdArgs], err = l.gate.forChild(); err != nil {
 		return err
 	}
-	for fd, content := range data {
+	for fd, content := range map[int][]byte{
+		fdArgs: zeroEnded(append(box, b.args(c)...)), fdFilter: filterBytes(filter), fdPasswd: []byte(insidePasswd),
+		fdGroup: []byte(insideGroup), fdHosts: []byte(insideHosts), fdGit: []byte(gitConfig(os.Getenv)),
+	} {
+		if fd > last {
+			continue
+		}
 		if l.files[fd-fdArgs], err = dataFile("sandbox", content); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// zeroEnded returns arguments as bubblewrap reads them.
+func zeroEnded(args []string) []byte {
+	var all []byte
+	for _, a := range args {
+		all = append(append(all, a...), 0)
+	}
+	return all
 }
 
 // limit has the command wait, when bubblewrap is done, until its limits are set.
@@ -156,14 +177,19 @@ func (b bwrap) limit(l *launch, c Command) (err error) {
 	return err
 }
 
-// args returns bubblewrap's arguments, each ended by a zero byte. They count
-// from left to right: later mounts lie over earlier ones.
-func (b bwrap) args(dir string, g guard) (zeroEnded [][]byte) {
-	add := func(args ...string) {
-		for _, a := range args {
-			zeroEnded = append(zeroEnded, append([]byte(a), 0))
-		}
+// args returns bubblewrap's arguments for a command.
+func (b bwrap) args(c Command) []string {
+	args := b.fullArgs(c.Dir)
+	if c.Profile != FullAccess {
+		args = b.confinedArgs(c.Dir, c.Profile, cmp.Or(c.guard, &guard{}))
 	}
+	return append(args, "--json-status-fd", strconv.Itoa(fdStatus), "--block-fd", strconv.Itoa(fdGate), "--seccomp", strconv.Itoa(fdFilter))
+}
+
+// confinedArgs returns the arguments of the other profiles. They count from left to
+// right: later mounts lie over earlier ones.
+func (b bwrap) confinedArgs(dir string, profile Profile, g *guard) (args []string) {
+	add := func(more ...string) { args = append(args, more...) }
 	add("--unshare-all", "--unshare-user", "--cap-drop", "ALL", "--die-with-parent", "--new-session")
 	add("--hostname", "sandbox", "--uid", "1000", "--gid", "1000")
 	if b.noNested {
@@ -186,23 +212,33 @@ func (b bwrap) args(dir string, g guard) (zeroEnded [][]byte) {
 	for i, file := range []string{"/etc/passwd", "/etc/group", "/etc/hosts", insideHome + "/.gitconfig"} {
 		add("--ro-bind-data", strconv.Itoa(fdPasswd+i), file)
 	}
-	for _, root := range b.sandbox.tools.roots {
-		add("--ro-bind", root, root)
+	for _, m := range b.sandbox.granted(profile) {
+		add(m...)
 	}
-	if cache := b.sandbox.cfg.CacheDir; cache != "" && !within(b.sandbox.cfg.Workspace, insideCache) {
-		add("--bind", cache, insideCache) // nothing is mounted in it: it may hold links
-	}
-	bind := "--bind"
-	if b.sandbox.cfg.Profile == ReadOnly {
-		bind = "--ro-bind"
-	}
-	add(bind, b.sandbox.cfg.Workspace, b.sandbox.cfg.Workspace)
 	for _, m := range g.sealing() {
 		add(m...)
 	}
 	add("--remount-ro", "/", "--chdir", dir)
-	add("--json-status-fd", strconv.Itoa(fdStatus), "--block-fd", strconv.Itoa(fdGate), "--seccomp", strconv.Itoa(fdFilter))
-	return zeroEnded
+	return args
+}
+
+// granted returns the arguments that mount what is the user's: the outer ones
+// first, where one holds another.
+func (s *Sandbox) granted(profile Profile) (mounts [][]string) {
+	for _, root := range slices.Concat(s.tools.roots, slices.Sorted(slices.Values(s.cfg.Read))) {
+		mounts = append(mounts, []string{"--ro-bind", root, root})
+	}
+	if cache := s.cfg.CacheDir; cache != "" && !within(s.cfg.Workspace, insideCache) {
+		mounts = append(mounts, []string{"--bind", cache, insideCache}) // nothing is mounted in it: it may hold links
+	}
+	bind := "--bind"
+	if profile == ReadOnly {
+		bind = "--ro-bind"
+	}
+	for _, path := range append(slices.Clone(s.cfg.Write), s.cfg.Workspace) {
+		mounts = append(mounts, []string{bind, path, path})
+	}
+	return mounts
 }
 
 // systemView returns the arguments that mount the system's own programs.

@@ -57,7 +57,7 @@ func (s *Sandbox) choose(ctx context.Context) (confiner, error) {
 // climb tries the rungs from the top. The notice says why it is not the best.
 func (s *Sandbox) climb(ctx context.Context) (by confiner, notice string, err error) {
 	if s.cfg.None {
-		return unconfined{env: openEnvironment(os.Getenv)}, "", nil
+		return unconfined{env: openEnvironment(os.Getenv, string(Unconfined))}, "", nil
 	}
 	program := firstProgram(s.bwrapPaths)
 	noBwrap := "" // why bubblewrap, which is there, does not work
@@ -159,7 +159,7 @@ var errNoAnswer = errors.New("it did not answer")
 // not in the workspace: commands can make that one unusable, and a rung must not
 // be left for it. The error is the short reason why it did not run.
 func (s *Sandbox) probe(ctx context.Context, by confiner) error {
-	res, err := run(ctx, by, Command{Argv: []string{"/bin/true"}, Dir: "/", Timeout: s.probeTime, probe: true})
+	res, err := run(ctx, by, Command{Argv: []string{"/bin/true"}, Dir: "/", Timeout: s.probeTime, Profile: s.cfg.Profile, probe: true})
 	if nothing, ok := errors.AsType[*notStarted](err); ok {
 		return errors.New(nothing.reason)
 	}

@@ -18,6 +18,7 @@ type Profile string
 const (
 	ReadOnly       Profile = "read-only"       // looks at the workspace, changes nothing in it
 	WorkspaceWrite Profile = "workspace-write" // changes the workspace, and nothing else
+	FullAccess     Profile = "full-access"     // changes what its user can, and has the host's network; a person allows each command
 )
 
 // Config says how commands are confined; a zero optional field means its
@@ -27,6 +28,8 @@ type Config struct {
 	Workspace string   // required: an absolute path of a folder, free of links; no home or system folder, nor one that holds such
 	CacheDir  string   // folder of the host, private to this workspace, that keeps Go's, npm's and pip's caches between runs; created if missing; empty keeps none
 	Roots     []string // further folders that commands may read and execute: toolchains outside /usr that are not on PATH
+	Read      []string // files and folders that commands may read besides: absolute paths, free of links
+	Write     []string // and those that they may change, not under the profile read-only; protected names hold in them too
 	Hidden    []string // folders that are never visible, such as Wharf's own state and configuration
 	Require   Rung     // Bubblewrap refuses to fall back to Landlock; empty takes what there is
 	VCS       string   // "readonly" keeps commands from changing anything in .git; empty protects what git runs and reads
@@ -75,8 +78,8 @@ var kernelFolders = []string{"/boot", "/dev", "/etc", "/proc", "/sys"}
 // was left out.
 func (c *Config) check(homes []string) error {
 	c.Profile = cmp.Or(c.Profile, WorkspaceWrite)
-	if c.Profile != ReadOnly && c.Profile != WorkspaceWrite {
-		return fmt.Errorf("configure sandbox: unknown profile %q: use %q or %q", c.Profile, ReadOnly, WorkspaceWrite)
+	if err := c.Profile.check(); err != nil {
+		return fmt.Errorf("configure sandbox: %w", err)
 	}
 	if c.Require != "" && c.Require != Bubblewrap {
 		return fmt.Errorf("configure sandbox: cannot require %q: only %q can be", c.Require, Bubblewrap)
@@ -91,13 +94,24 @@ func (c *Config) check(homes []string) error {
 	if err := checkWorkspace(c.Workspace, homes, c.Hidden); err != nil {
 		return fmt.Errorf("configure sandbox: workspace %q: %w", c.Workspace, err)
 	}
-	if c.CacheDir == "" {
-		return nil
+	if c.CacheDir != "" {
+		if err := c.makeCache(homes); err != nil {
+			return fmt.Errorf("configure sandbox: cache folder %q: %w", c.CacheDir, err)
+		}
 	}
-	if err := c.makeCache(homes); err != nil {
-		return fmt.Errorf("configure sandbox: cache folder %q: %w", c.CacheDir, err)
+	if err := c.checkGranted(homes); err != nil {
+		return fmt.Errorf("configure sandbox: %w", err)
 	}
 	return nil
+}
+
+// check refuses a profile that there is not.
+func (p Profile) check() error {
+	switch p {
+	case ReadOnly, WorkspaceWrite, FullAccess:
+		return nil
+	}
+	return fmt.Errorf("unknown profile %q: use %q, %q or %q", p, ReadOnly, WorkspaceWrite, FullAccess)
 }
 
 // checkWorkspace says why dir cannot be a workspace.

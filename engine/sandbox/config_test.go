@@ -54,7 +54,7 @@ func TestNewRefuses(t *testing.T) {
 			Config{Workspace: state, Hidden: []string{state + "/log"}},
 			fmt.Sprintf("workspace %q: it overlaps %q, which must stay hidden: choose a folder apart from it", state, state+"/log"),
 		},
-		{"an unknown profile", Config{Workspace: ws, Profile: "yolo"}, `unknown profile "yolo": use "read-only" or "workspace-write"`},
+		{"an unknown profile", Config{Workspace: ws, Profile: "yolo"}, `unknown profile "yolo": use "read-only", "workspace-write" or "full-access"`},
 		{"an unknown vcs", Config{Workspace: ws, VCS: "none"}, `unknown vcs "none": use "readonly" or leave it out`},
 		{"an unknown opening", Config{Workspace: ws, Allow: []string{"all"}}, `cannot allow "all": use "unix-sockets" or "ptrace"`},
 		{"too little memory", Config{Workspace: ws, Limits: Limits{Memory: 1}}, "limits: 1 bytes of memory are too few: allow 16 MiB at least"},

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -351,7 +350,7 @@ func TestBwrapFileSystem(t *testing.T) {
 func TestNothingIsMountedInTheCache(t *testing.T) {
 	for ws, want := range map[string]bool{"/home/agent/project": true, insideCache + "/project": false} {
 		b := bwrap{sandbox: &Sandbox{cfg: Config{Workspace: ws, CacheDir: "/cache"}}}
-		args := string(bytes.Join(b.args(ws, guard{}), nil))
+		args := string(zeroEnded(b.args(Command{Dir: ws, Profile: WorkspaceWrite})))
 		if got := strings.Contains(args, "--bind\x00/cache\x00"+insideCache+"\x00"); got != want {
 			t.Errorf("with the workspace %q the cache is mounted: %v; want %v", ws, got, want)
 		}

@@ -12,7 +12,7 @@ type place struct{ home, tmp, cache string }
 
 // environment returns the environment of a command, made from nothing: no
 // variable of Wharf's own is in it.
-func (s *Sandbox) environment(at place) []string {
+func (s *Sandbox) environment(at place, profile Profile) []string {
 	env := []string{
 		"PATH=" + strings.Join(s.tools.path, ":"),
 		"HOME=" + at.home, "TMPDIR=" + at.tmp,
@@ -26,14 +26,14 @@ func (s *Sandbox) environment(at place) []string {
 	if s.tools.modCache != "" {
 		env = append(env, "GOMODCACHE="+s.tools.modCache)
 	}
-	return append(env, "WHARF_SANDBOX="+string(s.cfg.Profile))
+	return append(env, "WHARF_SANDBOX="+string(profile))
 }
 
-// openEnvironment returns the environment of a command that is not confined:
-// the caller's PATH and account, and still none of its other variables, since
+// openEnvironment returns the environment of a command that has the host's files; word says
+// how it is confined: the caller's PATH and account, and still none of its other variables, since
 // keys and tokens are among them.
-func openEnvironment(getenv func(string) string) []string {
-	env := []string{"TERM=dumb", "GIT_TERMINAL_PROMPT=0", "WHARF_SANDBOX=" + string(Unconfined)}
+func openEnvironment(getenv func(string) string, word string) []string {
+	env := []string{"TERM=dumb", "GIT_TERMINAL_PROMPT=0", "WHARF_SANDBOX=" + word}
 	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR"} {
 		if value := getenv(name); value != "" {
 			env = append(env, name+"="+value)

@@ -61,7 +61,7 @@ func (s *Sandbox) explainFiles(row func(name, format string, args ...any), rung 
 // explainNetwork adds what a command reaches of the network, and by which
 // variables it knows.
 func (s *Sandbox) explainNetwork(row func(name, format string, args ...any), rung Rung) {
-	env, network := s.environment(place{}), "none: no sockets at all"
+	env, network := s.environment(place{}, s.cfg.Profile), "none: no sockets at all"
 	if rung == Bubblewrap {
 		network = "none: a loopback of its own, no Unix sockets"
 	}

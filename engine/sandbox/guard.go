@@ -13,11 +13,12 @@ import (
 // guard is what a run must leave as it is in a workspace that it may write: the
 // protected paths ([Protected]) at its top and in each repository in it.
 type guard struct {
-	pinned []string // folders that must stay where they are, the outer ones first
-	sealed []string // what is read-only
-	absent []string // protected names that are not there
-	bare   string   // where a repository would be, if the workspace is none
-	notes  []string // of what was taken away as it was made
+	pinned  []string // folders that must stay where they are, the outer ones first
+	sealed  []string // what is read-only
+	absent  []string // protected names that are not there
+	bare    []string // where a repository would be, if what may be written is none
+	keepGit bool     // all of .git is read-only
+	notes   []string // of what was taken away as it was made
 }
 
 // lookout knows the guards of the commands that run. Where one of them makes what is protected, the
@@ -29,11 +30,11 @@ type lookout struct {
 }
 
 // beginGuard makes the guard of a command that is to run.
-func (s *Sandbox) beginGuard() (*guard, error) {
+func (s *Sandbox) beginGuard(profile Profile) (*guard, error) {
 	s.lookout.mu.Lock()
 	defer s.lookout.mu.Unlock()
 	notes := s.sweepLocked() // or it would count as there before
-	g, err := s.newGuard()
+	g, err := s.newGuard(profile)
 	if err != nil {
 		return nil, err
 	}
@@ -67,14 +68,21 @@ var gitNames = []string{"hooks", "config", "config.worktree", "commondir", "modu
 
 // newGuard looks at the workspace as it is now. A link where something is protected
 // is an error: nothing can be mounted over one.
-func (s *Sandbox) newGuard() (guard, error) {
-	var g guard
-	if s.cfg.None || s.cfg.Profile != WorkspaceWrite {
+func (s *Sandbox) newGuard(profile Profile) (guard, error) {
+	g := guard{keepGit: s.cfg.VCS == VCSReadOnly}
+	if s.cfg.None || profile != WorkspaceWrite {
 		return g, nil
 	}
 	s.look.Do(s.findRepositories)
-	for _, top := range append([]string{s.cfg.Workspace}, s.repositories...) {
-		if err := g.add(top, top == s.cfg.Workspace, s.cfg.VCS == VCSReadOnly); err != nil {
+	// So that no command can make it; where that fails, it counts as absent.
+	_ = os.Mkdir(filepath.Join(s.cfg.Workspace, ".wharf"), 0o755)
+	for _, top := range s.writable() {
+		if err := g.add(top, true); err != nil {
+			return g, err
+		}
+	}
+	for _, top := range s.repositories {
+		if err := g.add(top, false); err != nil {
 			return g, err
 		}
 	}
@@ -92,8 +100,8 @@ func (l linked) Error() string {
 	return text + "Put what it leads to in its place or remove the link"
 }
 
-// add adds what is protected in the workspace or a repository in it.
-func (g *guard) add(top string, outermost, readOnly bool) error {
+// add adds what is protected in a folder that may be written, or in a repository in it.
+func (g *guard) add(top string, outermost bool) error {
 	var protected []string
 	for _, pattern := range protectedAnywhere {
 		if !strings.HasPrefix(pattern, ".git/") && (outermost || pattern != ".wharf") {
@@ -103,15 +111,12 @@ func (g *guard) add(top string, outermost, readOnly bool) error {
 	if outermost && LooksLikeHome(top) {
 		protected = append(protected, protectedInHome...)
 	}
-	if outermost { // so that no command can make it; where that fails, it counts as absent
-		_ = os.Mkdir(filepath.Join(top, ".wharf"), 0o755)
-	}
 	for _, name := range protected {
 		if err := g.seal(filepath.Join(top, name)); err != nil {
 			return err
 		}
 	}
-	return g.addGit(filepath.Join(top, ".git"), readOnly)
+	return g.addGit(filepath.Join(top, ".git"))
 }
 
 // seal has a path be read-only if it is there.
@@ -144,19 +149,19 @@ func (g *guard) pin(dir string) (there bool, err error) {
 
 // addGit adds what git reads and runs later, or all of .git. A .git that is a file points to such a
 // folder.
-func (g *guard) addGit(git string, readOnly bool) error {
+func (g *guard) addGit(git string) error {
 	there, err := g.pin(git)
 	if err != nil {
 		return err
 	}
 	if _, missing := os.Lstat(git); missing != nil {
-		g.bare = git
+		g.bare = append(g.bare, git)
 		return nil
 	}
-	if !there || readOnly {
+	if !there || g.keepGit {
 		return g.seal(git)
 	}
-	_ = os.Mkdir(filepath.Join(git, "hooks"), 0o755) // likewise
+	_ = os.Mkdir(filepath.Join(git, "hooks"), 0o755) // likewise, so that no command can make it
 	if _, err := g.pin(filepath.Join(git, "info")); err != nil {
 		return err
 	}
@@ -194,32 +199,36 @@ func (g *guard) addWorktrees(dir string) error {
 // maxFolders bounds the search for repositories, which is made once.
 const maxFolders = 20_000
 
-// findRepositories finds the repositories below the workspace.
+// findRepositories finds the repositories below the folders that may be written.
 func (s *Sandbox) findRepositories() {
 	folders := 0
-	_ = filepath.WalkDir(s.cfg.Workspace, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil || !entry.IsDir():
+	for _, top := range s.writable() {
+		_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil || !entry.IsDir():
+				return nil
+			case entry.Name() == ".git":
+				return fs.SkipDir
+			}
+			if folders++; folders > maxFolders {
+				s.unseen = true
+				return fs.SkipAll
+			}
+			if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil && path != top {
+				s.repositories = append(s.repositories, path)
+			}
 			return nil
-		case entry.Name() == ".git":
-			return fs.SkipDir
-		}
-		if folders++; folders > maxFolders {
-			s.unseen = true
-			return fs.SkipAll
-		}
-		if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil && path != s.cfg.Workspace {
-			s.repositories = append(s.repositories, path)
-		}
-		return nil
-	})
+		})
+	}
 }
 
 // quarantine takes away what a run made under a protected name, before any trusted
 // code sees it, and says so.
 func (s *Sandbox) quarantine(g guard) (notes []string) {
-	if _, err := os.Lstat(g.bare); g.bare != "" && err == nil {
-		notes = append(notes, "the command made a repository: what its hooks and configuration say is the command's word")
+	for _, git := range g.bare {
+		if _, err := os.Lstat(git); err == nil {
+			notes = append(notes, "the command made a repository: what its hooks and configuration say is the command's word")
+		}
 	}
 	return append(notes, s.takeAway(g.absent)...)
 }

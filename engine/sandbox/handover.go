@@ -82,12 +82,12 @@ func (h *handover) receive(cfg egress.ProxyConfig) {
 
 // box returns the arguments that show the command Wharf's own program, which
 // opens its way to the network; none if it has none.
-func (b bwrap) box(c Command) ([][]byte, error) {
+func (b bwrap) box(c Command) ([]string, error) {
 	if len(b.sandbox.openTo(c)) == 0 {
 		return nil, nil
 	}
 	program, err := ownProgram()
-	return [][]byte{[]byte("--ro-bind\x00" + program + "\x00" + boxPath + "\x00")}, err
+	return []string{"--ro-bind", program, boxPath}, err
 }
 
 // openNetwork opens a way to some hosts: Wharf's own program begins in the

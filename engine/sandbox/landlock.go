@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -68,6 +69,9 @@ type confinement struct {
 // launch prepares our monitor. It is the monitor that makes the private folders:
 // nobody would remove them if Wharf were killed before there is one.
 func (l landlock) launch(c Command) (*launch, error) {
+	if c.Profile == FullAccess {
+		return nil, errors.New("the profile full-access needs bubblewrap: Landlock cannot take secrets out of what may be read")
+	}
 	scratch, cleanup := l.sandbox.scratchPath(), func() {}
 	if l.grouped { // which the keeper removes in the end
 		if err := theKeeper.begin(); err != nil {
@@ -126,7 +130,7 @@ func (l landlock) confinement(c Command, scratch string) confinement {
 		at.cache = filepath.Join(at.home, ".cache")
 	}
 	spec := confinement{
-		Argv: c.Argv, Env: s.environment(at), Dir: c.Dir, Scratch: scratch, Git: gitConfig(os.Getenv), ABI: l.abi,
+		Argv: c.Argv, Env: s.environment(at, c.Profile), Dir: c.Dir, Scratch: scratch, Git: gitConfig(os.Getenv), ABI: l.abi,
 		Open: s.open, Limits: s.cfg.Limits, Timeout: c.Timeout,
 		Read:    append([]string{"/usr", s.cfg.Workspace, "/etc/passwd", "/etc/group"}, s.tools.roots...),
 		Write:   []string{at.home, at.tmp, at.cache},
@@ -146,8 +150,11 @@ func (l landlock) confinement(c Command, scratch string) confinement {
 	for _, name := range []string{"cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems"} {
 		spec.Read = append(spec.Read, "/proc/"+name)
 	}
-	if s.cfg.Profile == WorkspaceWrite {
-		spec.Write = append(spec.Write, s.cfg.Workspace)
+	spec.Read = append(spec.Read, s.cfg.Read...)
+	if c.Profile == WorkspaceWrite {
+		spec.Write = slices.Concat(spec.Write, []string{s.cfg.Workspace}, s.cfg.Write)
+	} else {
+		spec.Read = append(spec.Read, s.cfg.Write...)
 	}
 	return spec
 }

@@ -21,9 +21,9 @@ const (
 	proxyPort    = 3128
 )
 
-// openTo returns the hosts that c may reach.
+// openTo returns the hosts that c may reach by the proxy.
 func (s *Sandbox) openTo(c Command) []egress.Entry {
-	if c.probe {
+	if c.probe || c.Profile == FullAccess { // which has the host's own network
 		return nil
 	}
 	return slices.Concat(s.cfg.Network.Allow, c.Network)

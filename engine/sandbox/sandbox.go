@@ -51,6 +51,7 @@ type Sandbox struct {
 	cfg       Config
 	open      openings // of the system call filter
 	tools     toolchains
+	homes     []string    // real paths of the user's home folders
 	workspace os.FileInfo // as it was when the configuration was checked
 
 	bwrapPaths []string   // where bubblewrap is looked for
@@ -79,6 +80,7 @@ type Command struct {
 	Stdout  io.Writer     // nil drops it; after an error of Write the rest is dropped
 	Stderr  io.Writer     // may be the same as Stdout: Run then writes one piece at a time
 	Timeout time.Duration // 0 means 2 minutes
+	Profile Profile       // of this command alone; empty means the one of the sandbox
 
 	Input    bool           // its input stays open for [Process.Write]; not together with Stdin
 	Network  []egress.Entry // hosts that it may reach besides those of Config.Network, by a person's word
@@ -118,9 +120,9 @@ func New(cfg Config) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := finder{getenv: os.Getenv, homes: homes, hidden: cfg.Hidden, workspace: cfg.Workspace, cache: cfg.CacheDir}
+	f := finder{getenv: os.Getenv, homes: homes, hidden: cfg.Hidden, workspace: cfg.Workspace, cache: cfg.CacheDir, granted: cfg.Write}
 	return &Sandbox{
-		cfg: cfg, open: open, workspace: info, tools: f.find(cfg.Roots),
+		cfg: cfg, open: open, homes: homes, workspace: info, tools: f.find(cfg.Roots),
 		bwrapPaths: bwrapPaths, landlock: landlockVersion, probeTime: 10 * time.Second,
 	}, nil
 }
@@ -146,7 +148,10 @@ func (s *Sandbox) complete(c *Command) error {
 			return fmt.Errorf("%q has a zero byte, which no program can be given", a)
 		}
 	}
-	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.Timeout, c.Profile = cmp.Or(c.Timeout, defaultTimeout), cmp.Or(c.Profile, s.cfg.Profile)
+	if err := c.Profile.check(); err != nil {
+		return err
+	}
 	return s.resolveDir(c)
 }
 

@@ -51,7 +51,7 @@ func (s *Sandbox) Start(ctx context.Context, c Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.guard, err = s.beginGuard(); err != nil {
+	if c.guard, err = s.beginGuard(c.Profile); err != nil {
 		return nil, unavailable("Refused: " + err.Error() + ". The command was not run.")
 	}
 	c.ended = func(res Result, err error) (Result, error) {

@@ -38,7 +38,8 @@ type finder struct {
 	homes     []string
 	hidden    []string
 	workspace string
-	cache     string // of the workspace, writable too; empty if there is none
+	cache     string   // of the workspace, writable too; empty if there is none
+	granted   []string // what is writable besides
 }
 
 // find returns the toolchains of the caller's PATH and those configured.
@@ -117,7 +118,8 @@ func (f finder) resolve(name string) string {
 
 // writable reports whether commands can write what is at a real path.
 func (f finder) writable(path string) bool {
-	return f.inWorkspace(path) || f.cache != "" && within(path, f.cache)
+	return f.inWorkspace(path) || f.cache != "" && within(path, f.cache) ||
+		slices.ContainsFunc(f.granted, func(dir string) bool { return within(path, dir) })
 }
 
 func (f finder) inWorkspace(path string) bool {

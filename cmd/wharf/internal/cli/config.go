@@ -215,6 +215,10 @@ func (l *loader) addFile(path string, text []byte, check func(map[string]any) er
 				row["path"] = absolute(file, filepath.Dir(path))
 			}
 		}
+		box, _ := layer["sandbox"].(map[string]any)
+		for _, key := range []string{"read", "write"} {
+			absolutePaths(box, key, filepath.Dir(path))
+		}
 		secrets, _ := layer["secrets"].(map[string]any)
 		for _, source := range secrets {
 			source, _ := source.(map[string]any)

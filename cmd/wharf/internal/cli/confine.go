@@ -3,7 +3,9 @@ package cli
 import (
 	"fmt"
 	"math"
+	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,6 +18,8 @@ type (
 	sandboxConfig struct {
 		Profile string       `toml:"profile"`
 		Require string       `toml:"require"`   // bwrap: nothing weaker will do
+		Read    []string     `toml:"read"`      // what commands may read besides
+		Write   []string     `toml:"write"`     // and change
 		VCS     string       `toml:"vcs"`       // readonly: nothing in .git can be changed
 		Allow   []string     `toml:"allow"`     // system calls that are refused otherwise
 		Net     []string     `toml:"allow_net"` // hosts that commands may reach
@@ -63,11 +67,28 @@ func (c config) profile() (sandbox.Profile, error) {
 	switch p := sandbox.Profile(c.Sandbox.Profile); p {
 	case "":
 		return sandbox.WorkspaceWrite, nil
-	case sandbox.ReadOnly, sandbox.WorkspaceWrite:
+	case sandbox.ReadOnly, sandbox.WorkspaceWrite, sandbox.FullAccess:
 		return p, nil
-	case "full-access":
-		return "", usagef("sandbox profile %q: this release does not have it yet: use workspace-write, or --no-sandbox for one run", p)
 	default:
-		return "", usagef("sandbox profile %q: not one of read-only, workspace-write", p)
+		return "", usagef("sandbox profile %q: not one of read-only, workspace-write, full-access", p)
 	}
+}
+
+// absolutePaths makes the paths of a table's list absolute, those that are relative below dir.
+func absolutePaths(table map[string]any, key, dir string) {
+	list, _ := table[key].([]any)
+	for i, path := range list {
+		if path, ok := path.(string); ok && path != "" {
+			list[i] = absolute(path, dir)
+		}
+	}
+}
+
+// granted adds what flags grant to a list of paths, as absolute ones.
+func granted(list, flags []string) (all []string) {
+	here, _ := os.Getwd() // where that fails, the sandbox refuses what is relative
+	for _, path := range append(slices.Clone(list), flags...) {
+		all = append(all, absolute(path, here))
+	}
+	return all
 }

@@ -192,7 +192,8 @@ func newSandbox(cfg config, f folders, workspace, cache string, none bool, audit
 	box, err := sandbox.New(sandbox.Config{
 		Profile: profile, Workspace: workspace, Hidden: []string{f.state, f.config, f.data, compiledCache(f)},
 		CacheDir: workspaceCache(f, cache),
-		Require:  sandbox.Rung(cfg.Sandbox.Require), None: none, VCS: cfg.Sandbox.VCS, Allow: cfg.Sandbox.Allow, Limits: cfg.Sandbox.Limits.limits(),
+		Require:  sandbox.Rung(cfg.Sandbox.Require), None: none,
+		Read: cfg.Sandbox.Read, Write: cfg.Sandbox.Write, VCS: cfg.Sandbox.VCS, Allow: cfg.Sandbox.Allow, Limits: cfg.Sandbox.Limits.limits(),
 		Network: cfg.network(audit),
 	})
 	if err != nil {

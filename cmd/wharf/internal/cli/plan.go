@@ -173,6 +173,8 @@ func (o runOptions) config(f folders, workspace string) (config, []string, error
 	override(&cfg.BaseURL, o.baseURL)
 	override(&cfg.Approve, o.approve)
 	override(&cfg.Sandbox.Profile, o.profile)
+	cfg.Sandbox.Read = granted(cfg.Sandbox.Read, o.read)
+	cfg.Sandbox.Write = granted(cfg.Sandbox.Write, o.write)
 	if o.maxSteps != 0 {
 		cfg.MaxSteps = o.maxSteps
 	}

@@ -36,6 +36,8 @@ type runOptions struct {
 	maxSteps   int
 	goal       string
 	profile    string
+	read       []string // of wharf sandbox
+	write      []string
 	noSandbox  bool
 	allowNet   []string
 	approve    string
@@ -67,7 +69,7 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.record, "record", "", "write the model's replies to the new file `FILE`, for --script")
 	f.StringVar(&o.goal, "goal", "", "go on until this `GOAL` is reached, for 12 rounds at most (goal.rounds); without a PROMPT it is the prompt")
 	f.IntVar(&o.maxSteps, "max-steps", 0, "replies of the model in one turn (default 40), not counting summaries and a last word without tools")
-	f.StringVar(&o.profile, "sandbox", "", "read-only or workspace-write (the default)")
+	f.StringVar(&o.profile, "sandbox", "", "read-only, workspace-write (the default), or full-access, of which each command is asked about")
 	f.BoolVar(&o.noSandbox, "no-sandbox", false, "run commands unconfined, this time")
 	addNetworkFlag(f, &o.allowNet)
 	f.StringVar(&o.approve, "approve", "", "what needs approval: ask at the terminal (ask, the default), refuse it (never), or do it where the sandbox confines it (auto)")

@@ -20,7 +20,9 @@ func sandboxCommand(ctx context.Context, io stdio, args []string) error {
 // sandboxFlags are the flags that the sandbox commands share with run.
 func sandboxFlags(name string, o *runOptions) *pflag.FlagSet {
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	f.StringVar(&o.profile, "profile", "", "read-only or workspace-write (the default)")
+	f.StringVar(&o.profile, "profile", "", "read-only, workspace-write (the default) or full-access")
+	f.StringArrayVar(&o.read, "read", nil, "let it read the file or folder `PATH` too; repeatable")
+	f.StringArrayVar(&o.write, "write", nil, "let it change the file or folder `PATH` too; repeatable")
 	f.StringVarP(&o.dir, "directory", "C", "", "the workspace; this folder if absent")
 	f.StringVar(&o.configFile, "config", "", "read the configuration from `FILE` instead of the user's")
 	addTrustFlag(f, &o.trust)

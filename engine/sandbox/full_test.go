@@ -1,0 +1,156 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// home makes a home folder with secrets, which is the user's for the test.
+func home(t *testing.T) string {
+	t.Helper()
+	dir := folder(t)
+	t.Setenv("HOME", dir)
+	write(t, filepath.Join(dir, ".ssh", "id"), canary)
+	write(t, filepath.Join(dir, ".netrc"), canary)
+	write(t, filepath.Join(dir, ".config", "gh", "hosts.yml"), canary)
+	return dir
+}
+
+// No argument of full-access makes or writes a file on the host: whatever is
+// mounted there, lies over something that is there already.
+func TestFullAccessMakesNothing(t *testing.T) {
+	dir := home(t)
+	hidden := filepath.Join(dir, "state", "wharf")
+	s, err := New(Config{Workspace: folder(t), Profile: FullAccess, Hidden: []string{hidden, filepath.Join(dir, "never")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(hidden, "token"), canary)
+	args := bwrap{sandbox: s}.args(Command{Dir: s.cfg.Workspace, Profile: FullAccess})
+	takes := map[string]int{ // how many words follow; of the last one of a mount is its place
+		"--bind": 2, "--ro-bind": 2, "--dev": 1, "--proc": 1, "--tmpfs": 1, "--remount-ro": 1, "--size": 1, "--perms": 1, "--chdir": 1,
+		"--cap-drop": 1, "--json-status-fd": 1, "--block-fd": 1, "--seccomp": 1, "--unshare-user": 0, "--unshare-pid": 0, "--unshare-ipc": 0,
+		"--unshare-uts": 0, "--unshare-cgroup-try": 0, "--die-with-parent": 0, "--new-session": 0,
+	}
+	var masked []string
+	for i := 0; i < len(args); i++ {
+		n, known := takes[args[i]]
+		if !known {
+			t.Fatalf("%s is an argument that may make or write a file", args[i])
+		}
+		words := args[i+1 : i+1+n]
+		switch args[i] {
+		case "--bind", "--ro-bind", "--dev", "--proc", "--tmpfs":
+			place := words[len(words)-1]
+			if real, err := filepath.EvalSymlinks(place); place != "/dev/shm" && (err != nil || real != place) {
+				t.Errorf("%s %s: it would be made, or is a link: %v", args[i], words, err)
+			}
+			masked = append(masked, place)
+		}
+		i += n
+	}
+	for _, path := range []string{filepath.Join(dir, ".ssh"), filepath.Join(dir, ".netrc"), filepath.Join(dir, ".config", "gh"), hidden} {
+		if !slices.Contains(masked, path) {
+			t.Errorf("%s is not masked", path)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "never")); err == nil {
+		t.Error("the arguments alone have made a folder")
+	}
+}
+
+// What full-access is: the host's files and network, and none of the secrets.
+func TestFullAccess(t *testing.T) {
+	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
+	dir, outside := home(t), folder(t)
+	t.Setenv("WHARF_TEST_TOKEN", canary)
+	write(t, filepath.Join(outside, "f"), "outside\n")
+	hidden := filepath.Join(dir, "later")
+	s := open(t, Bubblewrap, Config{Hidden: []string{hidden}})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		if conn, err := l.Accept(); err == nil {
+			conn.Close()
+		}
+	}()
+	full := func(line string) (string, Result) {
+		var out bytes.Buffer
+		res, err := s.Run(t.Context(), Command{Line: line, Stdout: &out, Stderr: &out, Profile: FullAccess})
+		if err != nil {
+			t.Fatalf("Run(%q): %v", line, err)
+		}
+		return out.String(), res
+	}
+	out, _ := full("cat " + outside + "/f; echo made > " + outside + "/made; echo $WHARF_SANDBOX $HOME; " + probe(t, "dial", "tcp", l.Addr().String()))
+	for _, line := range []string{"outside", "full-access " + dir, "dial ok"} {
+		if !has(out, line) {
+			t.Errorf("there is no line %q:\n%s", line, out)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(outside, "made")); string(text) != "made\n" {
+		t.Errorf("nothing was written outside: %v", err)
+	}
+	out, _ = full("cat ~/.ssh/id ~/.netrc ~/.config/gh/*; cat /proc/self/root" + dir + "/.netrc; env; echo x > ~/.ssh/new; echo x > " + hidden + "/f; echo x > ~/.netrc; umount ~/.ssh; " +
+		"mv ~/.ssh ~/moved; rm -rf ~/.ssh; ls /proc | grep -c '^[0-9]' | xargs test 20 -gt && echo few; echo tried")
+	if strings.Contains(out, canary) || !has(out, "tried") || !has(out, "few") {
+		t.Errorf("of the secrets is seen:\n%s", out)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, ".ssh", "id")); string(text) != canary {
+		t.Errorf("a secret was changed: %v", err)
+	}
+	for dir, want := range map[string]int{filepath.Join(dir, ".ssh"): 1, hidden: 0} {
+		if entries, _ := os.ReadDir(dir); len(entries) != want {
+			t.Errorf("%s holds %v", dir, entries)
+		}
+	}
+	lock := filepath.Join(s.cfg.Workspace, "lock")
+	full("setsid " + probe(t, "hold", lock) + " & until test -e " + lock + "; do sleep 0.01; done")
+	if !isFree(t, lock) {
+		t.Error("a process has outlived the command")
+	}
+	if out, _ := sh(t, s, "cat "+outside+"/f; echo tried"); out == "outside\ntried\n" {
+		t.Error("the next command has full access too")
+	}
+}
+
+// Landlock cannot do it: nothing is run.
+func TestFullAccessNeedsBubblewrap(t *testing.T) {
+	need(t, landlockVersion() > 0, "this kernel has no Landlock: boot one with CONFIG_SECURITY_LANDLOCK")
+	s := open(t, Landlock, Config{})
+	_, err := s.Run(t.Context(), Command{Line: "touch ran", Profile: FullAccess})
+	want := "Sandbox unavailable: the profile full-access needs bubblewrap: Landlock cannot take secrets out of what may be read. The command was not run."
+	if !errors.Is(err, ErrUnavailable) || err.Error() != want {
+		t.Errorf("Run error = %v; want %q", err, want)
+	}
+	if _, err := os.Stat(filepath.Join(s.cfg.Workspace, "ran")); err == nil {
+		t.Error("it was run")
+	}
+	if _, err := s.Run(t.Context(), Command{Line: "true", Profile: "more"}); err == nil ||
+		err.Error() != `run command: unknown profile "more": use "read-only", "workspace-write" or "full-access"` {
+		t.Errorf("Run error = %v", err)
+	}
+}
+
+// A command can also be run in a narrower profile than the sandbox's.
+func TestProfileOfOneCommand(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		s := open(t, rung, Config{})
+		var out bytes.Buffer
+		if _, err := s.Run(t.Context(), Command{Line: "touch x; echo $WHARF_SANDBOX", Profile: ReadOnly, Stdout: &out}); err != nil || out.String() != "read-only\n" {
+			t.Errorf("Run printed %q, %v", out.String(), err)
+		}
+		if _, err := os.Lstat(filepath.Join(s.cfg.Workspace, "x")); err == nil {
+			t.Error("the workspace was written")
+		}
+	})
+}
