@@ -150,7 +150,7 @@ var effects = map[permission.Effect]string{
 func toolsPage() ([]byte, error) {
 	lines := []string{"| tool | what it does to the world | arguments |", "| --- | --- | --- |"}
 	var sections []string
-	for _, t := range builtin.Tools(nil, nil, nil) { // to be looked at, not run
+	for _, t := range builtin.Tools(builtin.Config{}) { // to be looked at, not run
 		spec := t.Spec()
 		arguments, err := toolArguments(spec.InputSchema)
 		if err != nil {

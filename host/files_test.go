@@ -72,7 +72,7 @@ func joinFiles(t testing.TB, dir string) (*Session, *journal) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = root.Close() })
-	tools := builtin.Tools(root, nil, nil)
+	tools := builtin.Tools(builtin.Config{Root: root})
 	gate := &fakeGate{run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 		for _, native := range tools {
 			if native.Spec().Name == c.Name {

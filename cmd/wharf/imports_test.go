@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"engine/secret":                  {},
 	"engine/sandbox":                 {"engine/egress"},
 	"engine/patch":                   {},
-	"engine/permission":              {"engine/session", "engine/patch"},
+	"engine/permission":              {"engine/session", "engine/patch", "engine/egress"},
 	"engine/hook":                    {"engine/session"},
 	"engine/provider":                {"engine/session"},
 	"engine/provider/internal/wire":  {"engine/provider", "engine/session"},

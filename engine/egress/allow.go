@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -69,6 +71,19 @@ func (e Entry) matches(at endpoint) bool {
 		return !at.literal && (at.port == 443 || at.port == 80)
 	}
 	return e.host.Matches(at.host, at.port)
+}
+
+// Public returns a Permit for all of the public network, and besides for the addresses
+// among entries, each at its port.
+func Public(entries []Entry) func(method string, u *url.URL) Decision {
+	return func(_ string, u *url.URL) Decision {
+		host, port := Endpoint(u)
+		_, err := netip.ParseAddr(host)
+		if e, found := find(entries, endpoint{host, err == nil, port}); found && err == nil {
+			return Decision{Allowed: true, Open: true, Rule: e.String()}
+		}
+		return Decision{Allowed: true, Rule: "the public network"}
+	}
 }
 
 // endpoint is a host that was read strictly, and a port.

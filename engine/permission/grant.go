@@ -88,6 +88,11 @@ func (p *Policy) Suggest(c Call) string {
 			return ""
 		}
 		rule = fmt.Sprintf("exec(%s)", text)
+	case onHost:
+		if s.host == "" {
+			return ""
+		}
+		rule = fmt.Sprintf("%s(domain:%s)", c.Tool, s.host)
 	case onRead, onWrite:
 		var arguments struct {
 			Path string `json:"path"`

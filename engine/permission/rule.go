@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/wharf-agent/wharf/engine/egress"
 )
 
 // Rule says what is to become of some calls. [ParseRule] makes it; it is constant.
@@ -22,6 +24,7 @@ type Rule struct {
 	kind    kind
 	command commandPattern
 	path    string // a glob; in front of it / for the workspace, // for the file system
+	host    egress.HostPattern
 }
 
 // kind is what a rule's pattern is about.
@@ -32,6 +35,7 @@ const (
 	onCommand             // of a command line
 	onRead                // of a file that is read
 	onWrite               // of a file that is written
+	onHost                // of a URL that is fetched
 )
 
 // aliases are the names that others have for these tools, in their rules.
@@ -105,11 +109,26 @@ func (r *Rule) setPattern(pattern string) error {
 		r.kind = onRead
 	case "write_file", "edit_file", "apply_patch":
 		r.kind = onWrite
+	case "web_fetch":
+		r.kind = onHost
+		return r.setHost(pattern)
 	default:
 		return fmt.Errorf("%s takes no pattern", r.tools[0])
 	}
 	if r.path = strings.TrimPrefix(pattern, "./"); r.path == "" || !doublestar.ValidatePattern(r.path) {
 		return errors.New("that is no pattern of paths: write one such as src/** or *.env")
+	}
+	return nil
+}
+
+// setHost reads domain:HOST, where *. before a host stands for its subdomains.
+func (r *Rule) setHost(pattern string) (err error) {
+	host, ok := strings.CutPrefix(pattern, "domain:")
+	if ok {
+		r.host, err = egress.ParseHost(strings.ToLower(host))
+	}
+	if !ok || err != nil || r.host.HasPort() {
+		return errors.New("write a host as domain:example.com, or domain:*.example.com for its subdomains")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/wharf-agent/wharf/engine/egress"
 	"github.com/wharf-agent/wharf/engine/patch"
 )
 
@@ -45,7 +46,8 @@ type subject struct {
 	Call
 	line  commandLine // of a command
 	paths []string    // that it names
-	kind  kind        // onCommand, onRead or onWrite; else whole
+	host  string      // of its URL
+	kind  kind        // onCommand, onRead, onWrite or onHost; else whole
 }
 
 // subjectOf reads a call. Arguments have been checked against the tool's schema.
@@ -57,6 +59,7 @@ func (p *Policy) subjectOf(c Call) subject {
 		Path    string `json:"path"`
 		Text    string `json:"text"`
 		Patch   string `json:"patch"`
+		URL     string `json:"url"`
 	}
 	readable := json.Unmarshal(c.Arguments, &arguments) == nil
 	switch c.Tool {
@@ -75,6 +78,11 @@ func (p *Policy) subjectOf(c Call) subject {
 		s.kind = onRead
 	case "write_file", "edit_file", "apply_patch":
 		s.kind = onWrite
+	case "web_fetch":
+		s.kind = onHost
+		if u, err := egress.ParseURL(arguments.URL); err == nil { // else the tool refuses it
+			s.host = u.Hostname()
+		}
 	}
 	switch {
 	case c.Tool == "apply_patch":
@@ -197,6 +205,10 @@ func (p *Policy) fits(r Rule, s subject) certainty {
 		return yes
 	case r.kind == onCommand && s.kind == onCommand:
 		return min(s.line.may(r), s.surest())
+	case r.kind == onHost && s.kind == onHost:
+		if r.host.MatchesName(s.host) {
+			return yes
+		}
 	case r.kind == s.kind && r.covers(s.Tool):
 		for _, name := range s.paths {
 			if p.at.place().matches(r.path, name) {
@@ -240,7 +252,7 @@ const readsOnly = "that it only reads"
 func (p *Policy) allows(s subject, rules []Rule) string {
 	if s.kind != onCommand {
 		for _, r := range rules {
-			if r.Verdict == Allow && r.covers(s.Tool) && (r.kind == whole || r.kind == s.kind && p.allPaths(r, s.paths)) {
+			if r.Verdict == Allow && r.covers(s.Tool) && (r.kind == whole || r.kind == s.kind && p.about(r, s)) {
 				return r.name()
 			}
 		}
@@ -271,6 +283,14 @@ func (p *Policy) allows(s subject, rules []Rule) string {
 		}
 	}
 	return by
+}
+
+// about reports whether all that a call is about is what an allowing rule is about.
+func (p *Policy) about(r Rule, s subject) bool {
+	if r.kind == onHost {
+		return r.host.MatchesName(s.host)
+	}
+	return p.allPaths(r, s.paths)
 }
 
 func (p *Policy) allPaths(r Rule, paths []string) bool {

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -198,6 +199,42 @@ func TestPathRules(t *testing.T) {
 	for _, tt := range tests {
 		if got, by := p.Decide(tt.call); got != tt.want {
 			t.Errorf("%s %s is %v by %s; want %v", tt.call.Tool, tt.call.Arguments, got, by, tt.want)
+		}
+	}
+}
+
+// Rules about hosts see the host that would be asked.
+func TestHostRules(t *testing.T) {
+	p := policyOf(t, WorkspaceWrite, "allow WebFetch(domain:example.com)", "allow web_fetch(domain:*.Go.dev)", "deny WebFetch(domain:bad.go.dev)", "ask WebFetch(domain:ask.example.com)")
+	for url, want := range map[string]Verdict{
+		"https://example.com/a":           Allow,
+		"HTTPS://EXAMPLE.com:8443/":       Allow,
+		"https://www.example.com/":        Ask,
+		"https://example.com.evil.com/":   Ask,
+		"https://evil.com/example.com":    Ask,
+		"https://example.com@evil.com/":   Ask,
+		"https://evil.com\\@example.com/": Ask,
+		"https://pkg.go.dev/":             Allow,
+		"https://go.dev/":                 Ask,
+		"https://bad.go.dev/":             Deny,
+		"https://BAD.go.dev:443/#x":       Deny,
+		"https://ask.example.com/":        Ask,
+		"no URL":                          Ask,
+	} {
+		raw, _ := json.Marshal(map[string]string{"url": url})
+		c := Call{Tool: "web_fetch", Effect: Network, Arguments: raw}
+		if got, by := p.Decide(c); got != want {
+			t.Errorf("%q is %v by %s; want %v", url, got, by, want)
+		}
+	}
+	c := Call{Tool: "web_fetch", Effect: Network, Arguments: []byte(`{"url":"https://Docs.Example.org/x"}`)}
+	if rule := p.Suggest(c); rule != "web_fetch(domain:docs.example.org)" {
+		t.Errorf("a yes for longer is %q", rule)
+	}
+	for _, bad := range []string{"WebFetch(example.com)", "WebFetch(domain:)", "WebFetch(domain:example.com:443)", "WebFetch(domain:https://x.y)", "WebFetch(domain:*)"} {
+		want := fmt.Sprintf("rule %q: write a host as domain:example.com, or domain:*.example.com for its subdomains", bad)
+		if _, err := ParseRule(Allow, bad, ""); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", bad, err)
 		}
 	}
 }

@@ -1,9 +1,10 @@
 // Package builtin holds the native tools: reading, finding and changing files
-// in the workspace, and running commands.
+// in the workspace, running commands, and reading what is on the web.
 //
 // All file tools reach the workspace through [sandbox.Root], which keeps them
 // in it and off the protected paths; exec runs under [sandbox.Sandbox]. A file
-// that changed since the model last read it is not written over.
+// that changed since the model last read it is not written over. What the web tools reach
+// passes package egress.
 package builtin
 
 import (
@@ -26,18 +27,26 @@ type Runner interface {
 	Start(context.Context, sandbox.Command) (*sandbox.Process, error)
 }
 
+// Config is what the tools of a session work with. The zero Config is for tools that
+// are looked at, and not run.
+type Config struct {
+	Root   *sandbox.Root          // stays the caller's to close
+	Box    Runner                 // of commands
+	Hidden func(path string) bool // what is not found in a folder by grep and find_files, by its path relative to the workspace; nil hides nothing
+	Web    Web
+}
+
 // Tools returns the native tools of one session, in a constant order, for a
-// registry that is closed at the session's end. root stays the caller's to close. What is hidden, by its path relative to the workspace, is
-// not found in a folder by grep and find_files; nil hides nothing.
-func Tools(root *sandbox.Root, box Runner, hidden func(path string) bool) []tool.Tool {
-	if hidden == nil {
-		hidden = func(string) bool { return false }
+// registry that is closed at the session's end.
+func Tools(cfg Config) []tool.Tool {
+	if cfg.Hidden == nil {
+		cfg.Hidden = func(string) bool { return false }
 	}
-	f := &files{root: root, hidden: hidden, seen: map[string]digest{}}
-	all := &sessions{box: box}
+	f := &files{root: cfg.Root, hidden: cfg.Hidden, seen: map[string]digest{}}
+	all := &sessions{box: cfg.Box}
 	return []tool.Tool{
 		f.readFile(), f.writeFile(), f.editFile(), f.applyPatch(), f.listDir(), f.findFiles(), f.grep(),
-		newExec(all), newWriteStdin(all), newListSessions(all), updateGoal(),
+		newExec(all), newWriteStdin(all), newListSessions(all), cfg.Web.fetchTool(), cfg.Web.searchTool(), updateGoal(),
 	}
 }
 

@@ -58,7 +58,7 @@ func newBenchOn(t *testing.T, cfg sandbox.Config) *bench {
 		t.Fatal(err)
 	}
 	hidden := func(name string) bool { return filepath.Base(name) == ".hidden" }
-	for _, tl := range Tools(root, box, hidden) {
+	for _, tl := range Tools(Config{Root: root, Box: box, Hidden: hidden}) {
 		if err := b.tools.Add(tl); err != nil {
 			t.Fatal(err)
 		}

@@ -117,6 +117,8 @@ func (a *asker) target(q permission.Question) string {
 		Keep    bool   `json:"keep"`
 		Path    string `json:"path"`
 		Patch   string `json:"patch"`
+		URL     string `json:"url"`
+		Query   string `json:"query"`
 		Content string `json:"content"`
 		Old     string `json:"old_text"`
 		New     string `json:"new_text"`
@@ -140,6 +142,10 @@ func (a *asker) target(q permission.Question) string {
 		return a.change(arguments.Path, arguments.Old, arguments.New)
 	case "apply_patch":
 		return shown(arguments.Patch)
+	case "web_fetch":
+		return shown(arguments.URL)
+	case "web_search":
+		return shown(arguments.Query)
 	case "read_file", "list_dir":
 		return shown(arguments.Path)
 	}

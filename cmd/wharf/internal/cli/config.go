@@ -47,6 +47,8 @@ type config struct {
 	Sandbox sandboxConfig `toml:"sandbox"`
 	Log     logConfig     `toml:"log"`
 
+	WebSearch searchConfig `toml:"web_search"`
+
 	Permissions permissionsConfig          `toml:"permissions"` // of the last layer; rules has those of all
 	Extensions  map[string]extensionConfig `toml:"extensions"`
 	Install     installConfig              `toml:"install"`

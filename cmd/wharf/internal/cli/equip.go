@@ -137,7 +137,9 @@ func (o runOptions) equip(ctx context.Context, plan plan, view *progress) (_ *eq
 	}
 	e.root = root
 	e.closes = append(e.closes, func() { root.Close() }, func() { e.tools.Close() })
-	for _, t := range builtin.Tools(root, &noticing{Sandbox: box, view: view}, plan.policy.Conceals) {
+	for _, t := range builtin.Tools(builtin.Config{
+		Root: root, Box: &noticing{Sandbox: box, view: view}, Hidden: plan.policy.Conceals, Web: e.web(ctx, plan.cfg.WebSearch, nil, view),
+	}) {
 		if plan.policy.Hides(t.Spec().Name) {
 			continue // why tell the model of what is denied whatever it is called with
 		}

@@ -137,7 +137,7 @@ func shadowed(m *host.Manifest) []string {
 		return nil
 	}
 	var all, own []string
-	for _, t := range builtin.Tools(nil, nil, nil) { // to be looked at, not run
+	for _, t := range builtin.Tools(builtin.Config{}) { // to be looked at, not run
 		own = append(own, t.Spec().Name)
 	}
 	for _, t := range m.Tools {

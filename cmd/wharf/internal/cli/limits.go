@@ -173,6 +173,9 @@ func (c config) checkLimits() error {
 			}
 		}
 	}
+	if err := c.WebSearch.check(); err != nil {
+		return err
+	}
 	return c.Context.check()
 }
 

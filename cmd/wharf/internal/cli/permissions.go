@@ -290,7 +290,7 @@ func explain(policy *permission.Policy, command string) explained {
 
 // effectOf returns what a built-in tool does to the world.
 func effectOf(name string) permission.Effect {
-	for _, t := range builtin.Tools(nil, nil, nil) { // to be looked at, not run
+	for _, t := range builtin.Tools(builtin.Config{}) { // to be looked at, not run
 		if spec := t.Spec(); spec.Name == name {
 			return spec.Effect
 		}

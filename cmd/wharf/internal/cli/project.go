@@ -111,7 +111,7 @@ func (l *loader) refuseOwn(layer map[string]any) error {
 	own := func(key string) error {
 		return fmt.Errorf("%s is the user's to say: take it out here, and put it into your own configuration, %s", key, l.user)
 	}
-	for _, table := range []string{"secrets", "trust", "install"} {
+	for _, table := range []string{"secrets", "trust", "install", "web_search"} {
 		if _, has := layer[table]; has {
 			return own("[" + table + "]")
 		}
