@@ -103,6 +103,8 @@ type Result struct {
 	// Notes says what the sandbox did besides, a sentence each: the limit that a
 	// command met, and that what it made under a protected name has been moved away.
 	Notes []string
+	// Refused guesses what a command that failed was refused; see [Refusal].
+	Refused []Refusal
 }
 
 // New checks cfg and returns a sandbox for its workspace. Nothing is started:

@@ -54,8 +54,13 @@ func (s *Sandbox) Start(ctx context.Context, c Command) (*Process, error) {
 	if c.guard, err = s.beginGuard(c.Profile); err != nil {
 		return nil, unavailable("Refused: " + err.Error() + ". The command was not run.")
 	}
+	ear := &keepLast{}
+	ear.listen(&c)
 	c.ended = func(res Result, err error) (Result, error) {
 		res.Notes = append(res.Notes, s.endGuard(c.guard)...)
+		if err == nil {
+			res.Refused = s.refusals(c.Profile, res, ear.text())
+		}
 		if by.rung() == Landlock && len(c.Network) > 0 {
 			res.Notes = append(res.Notes, networkGap)
 		}

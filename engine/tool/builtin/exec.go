@@ -156,5 +156,8 @@ func notes(r sandbox.Result) string {
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "\n[sandbox: %s]", note)
 	}
+	for _, refused := range r.Refused {
+		fmt.Fprintf(&b, "\n[%s]", refused)
+	}
 	return b.String()
 }

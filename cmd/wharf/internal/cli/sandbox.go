@@ -78,6 +78,9 @@ func sandboxRun(ctx context.Context, io stdio, args []string) error {
 	for _, note := range result.Notes {
 		fmt.Fprintf(io.err, "wharf: %s\n", printable(note))
 	}
+	for _, refused := range result.Refused {
+		fmt.Fprintf(io.err, "wharf: %s\n", printable(refused.String()))
+	}
 	switch {
 	case ctx.Err() != nil:
 		return exitError{status("cancelled", context.Cause(ctx)), context.Cause(ctx)}
