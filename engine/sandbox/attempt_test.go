@@ -260,6 +260,7 @@ func loopback() {
 // runAndHang is a supervisor that a test kills: it runs a command that holds a
 // lock, and waits for it.
 func runAndHang(rung Rung, workspace string) int {
+	name, terminal := strings.CutSuffix(string(rung), " at a terminal")
 	program, err := os.Executable()
 	if err != nil {
 		return 2
@@ -269,7 +270,7 @@ func runAndHang(rung Rung, workspace string) int {
 		fmt.Println(err)
 		return 2
 	}
-	switch rung {
+	switch Rung(name) {
 	case Landlock:
 		s.bwrapPaths = nil
 	case "untied":
@@ -281,7 +282,11 @@ func runAndHang(rung Rung, workspace string) int {
 		s.chosen = untiedBwrap{by.(bwrap)}
 	}
 	line := "setsid " + program + " probe hold left & " + program + " probe hold main"
-	_, err = s.Run(context.Background(), Command{Line: line, Stdout: os.Stdout, Stderr: os.Stderr, Timeout: time.Minute})
+	c := Command{Line: line, Stdout: os.Stdout, Stderr: os.Stderr, Timeout: time.Minute}
+	if terminal {
+		c.Line, c.Terminal = "stty -onlcr; "+line, Terminal{24, 80}
+	}
+	_, err = s.Run(context.Background(), c)
 	fmt.Println(err)
 	return 1
 }

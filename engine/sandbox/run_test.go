@@ -251,6 +251,7 @@ func TestSupervisorKilled(t *testing.T) {
 		waitEmpty(t, temp)
 	}
 	onEachRung(t, killed)
+	onEachRung(t, func(t *testing.T, rung Rung) { killed(t, rung+" at a terminal") })
 	t.Run("untied", func(t *testing.T) {
 		need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
 		killed(t, "untied")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +135,28 @@ func TestTerminalEnds(t *testing.T) {
 		}
 		if took := time.Since(began); took > grace-100*time.Millisecond {
 			t.Errorf("it took %v: it was killed, not hung up", took)
+		}
+	})
+}
+
+// What a shell at a terminal runs in the background ends with it, though each job is a process
+// group of its own.
+func TestTerminalJobsEnd(t *testing.T) {
+	onAllRungs(t, func(t *testing.T, s *Sandbox) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		out := watch("hold ok\r\n")
+		p, err := s.Start(ctx, Command{Line: "exec sh -i", Terminal: Terminal{24, 80}, Stdout: out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := begun{p, out}
+		b.say(t, probe(t, "hold", "left")+" &\n")
+		b.await(t)
+		cancel(errors.New("enough"))
+		<-p.Done()
+		if left := filepath.Join(s.cfg.Workspace, "left"); !isFree(t, left) {
+			t.Error("a job outlived its terminal")
+			waitFree(t, left)
 		}
 	})
 }
