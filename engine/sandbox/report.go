@@ -2,10 +2,13 @@ package sandbox
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // report is what bubblewrap, or our own monitor, tells of a command by a pipe
@@ -17,7 +20,8 @@ type report struct {
 	told  func(pid int) error // is told pid; may be nil. An error is why nothing runs
 
 	mu    sync.Mutex
-	pid   int // of the first process in the sandbox, as the host sees it
+	pid   int      // of the first process in the sandbox, as the host sees it
+	whole identity // the same, which ends when all in its namespace has
 	final final
 }
 
@@ -80,7 +84,7 @@ func (r *report) take(line statusLine) {
 	switch {
 	case r.final.failure != "": // that is the last word
 	case line.ChildPID != nil && *line.ChildPID > 1:
-		r.pid = *line.ChildPID
+		r.pid, r.whole = *line.ChildPID, identify(*line.ChildPID)
 		if r.told == nil {
 			return
 		}
@@ -104,6 +108,31 @@ func (r *report) first() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.pid
+}
+
+// ends waits for the end of the first process in the sandbox, and so of all in it, if there was
+// one, but not for ever.
+func (r *report) ends() {
+	r.mu.Lock()
+	whole := r.whole
+	r.mu.Unlock()
+	if !whole.lives() {
+		return
+	}
+	fd, err := unix.PidfdOpen(whole.pid, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if !whole.lives() { // it might be another process since
+		return
+	}
+	for late := time.Now().Add(gone); time.Until(late) > 0; {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(time.Until(late).Milliseconds()))
+		if n > 0 || !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
 }
 
 // wait returns the last word, once the pipe has ended.

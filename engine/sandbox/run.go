@@ -87,6 +87,7 @@ func start(by confiner, l *launch, s *streams) (*child, error) {
 		}
 		awaitExit(cmd.Process.Pid)
 		by.kill(ch) // what it may have left behind
+		ch.report.ends()
 		ch.release()
 		_ = cmd.Wait()
 		ch.state = cmd.ProcessState
