@@ -67,6 +67,7 @@ func (s *Sandbox) climb(ctx context.Context) (by confiner, notice string, err er
 			return by, "", nil
 		}
 		noBwrap = err.Error()
+		s.noBwrap = noBwrap
 	}
 	noLandlock := `the configuration requires it (sandbox.require = "bwrap")`
 	if s.cfg.Require != Bubblewrap {

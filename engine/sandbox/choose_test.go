@@ -197,11 +197,14 @@ func TestExplain(t *testing.T) {
 		text := s.Explain(t.Context())
 		for _, line := range []string{
 			"confined by  " + string(rung), "profile      read-only", "workspace    " + s.cfg.Workspace + " (read)",
-			"read         /usr", "write        " + cache + " (caches of Go, npm and pip, kept for this workspace)",
+			"read         /usr", "rated        partial", "write        " + cache + " (caches of Go, npm and pip, kept for this workspace)",
 		} {
 			if !has(text, line) {
 				t.Errorf("Explain lacks %q:\n%s", line, text)
 			}
+		}
+		if !strings.Contains(text, "\nlimits       1073741824 MiB of memory for ") {
+			t.Errorf("Explain does not tell the limits:\n%s", text)
 		}
 		if strings.Contains(text, canary) || strings.Contains(text, "gap ") != (rung == Landlock) {
 			t.Errorf("Explain:\n%s", text)

@@ -19,13 +19,20 @@ func (s *Sandbox) Explain(ctx context.Context) string {
 	if err != nil {
 		row("confined by", "nothing: no command is run")
 		row("reason", "%s", err)
+		s.explainRemedy(row)
 		return b.String()
 	}
 	row("confined by", "%s", by.rung())
 	if by.rung() != Unconfined {
+		s.explainRating(ctx, row, by)
 		row("profile", "%s", s.cfg.Profile)
-		s.explainFiles(row, by.rung())
-		s.explainNetwork(row, by.rung())
+		if s.cfg.Profile == FullAccess {
+			s.explainFull(row)
+		} else {
+			s.explainFiles(row, by.rung())
+			s.explainNetwork(row, by.rung())
+		}
+		row("limits", "%s", s.cfg.Limits.inWords(groupedBy(by)))
 	}
 	row("processes", "ended with the command; time limit %v unless the caller sets another", defaultTimeout)
 	for _, gap := range by.gaps() {
@@ -36,16 +43,22 @@ func (s *Sandbox) Explain(ctx context.Context) string {
 
 // explainFiles adds what a command sees of the host's files.
 func (s *Sandbox) explainFiles(row func(name, format string, args ...any), rung Rung) {
-	access := "read and write"
+	access := "write"
 	if s.cfg.Profile == ReadOnly {
 		access = "read"
 	}
-	row("workspace", "%s (%s)", s.cfg.Workspace, access)
+	row("workspace", "%s (%s)", s.cfg.Workspace, map[string]string{"read": "read", "write": "read and write"}[access])
 	for _, dir := range append([]string{"/usr"}, s.tools.roots...) {
 		row("read", "%s", dir)
 	}
 	for _, m := range etcView() {
 		row("read", "%s", m.file)
+	}
+	for _, path := range s.cfg.Read {
+		row("read", "%s (sandbox.read)", path)
+	}
+	for _, path := range s.cfg.Write {
+		row(access, "%s (sandbox.write)", path)
 	}
 	if s.cfg.CacheDir != "" {
 		row("write", "%s (caches of Go, npm and pip, kept for this workspace)", s.cfg.CacheDir)
@@ -64,6 +77,9 @@ func (s *Sandbox) explainNetwork(row func(name, format string, args ...any), run
 	env, network := s.environment(place{}, s.cfg.Profile), "none: no sockets at all"
 	if rung == Bubblewrap {
 		network = "none: a loopback of its own, no Unix sockets"
+		if s.open.UnixSockets {
+			network = "none: a loopback of its own, and Unix sockets that are in view (sandbox.allow)"
+		}
 	}
 	if open := s.cfg.Network.Allow; rung == Bubblewrap && len(open) > 0 {
 		env = append(env, proxyEnvironment(open)...)

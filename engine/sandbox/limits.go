@@ -50,6 +50,20 @@ func (l *Limits) check() error {
 	return nil
 }
 
+// inWords says what the limits are, for people.
+func (l Limits) inWords(grouped bool) string {
+	cpu := "processor time up to the time limit on all cores"
+	if l.CPU > 0 {
+		cpu = fmt.Sprintf("%v of processor time", l.CPU)
+	}
+	memory := "for each process"
+	if grouped {
+		memory = "for all processes together"
+	}
+	return fmt.Sprintf("%d MiB of memory %s, %d processes, %s, files of %d MiB, %d open files",
+		l.Memory>>20, memory, l.Processes, cpu, l.FileSize>>20, l.OpenFiles)
+}
+
 // processorTime is what each process of a command may use that has a time limit.
 func (l Limits) processorTime(timeout time.Duration) time.Duration {
 	limit := cmp.Or(l.CPU, timeout*time.Duration(runtime.NumCPU()))

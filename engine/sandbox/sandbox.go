@@ -67,6 +67,7 @@ type Sandbox struct {
 	mu        sync.Mutex
 	chosen    confiner
 	notice    string
+	noBwrap   string // why bubblewrap, which is there, does not work
 	chooseErr error
 }
 
