@@ -444,6 +444,9 @@ func FuzzDecide(f *testing.F) {
 		if l := readLine(command); l.open != "" && verdict == Allow {
 			t.Errorf("%q is allowed by %s, and open: %s", command, by, l.open)
 		}
+		if verdict, by := rules.Decide(typed(command)); verdict != Ask && strings.Trim(command, quietKeys) != "" {
+			t.Errorf("typing %q is %v by %s", command, verdict, by)
+		}
 		for _, c := range readLine(command).commands {
 			_ = c.String()
 		}

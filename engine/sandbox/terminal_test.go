@@ -67,30 +67,41 @@ func onAllRungs(t *testing.T, test func(t *testing.T, s *Sandbox)) {
 	t.Run("unconfined", func(t *testing.T) { test(t, open(t, Unconfined, Config{None: true})) })
 }
 
-// A terminal is one for all that asks, and for job control.
+// A terminal is one for all that asks, and for job control, however wide the sandbox is.
 func TestTerminal(t *testing.T) {
-	onAllRungs(t, func(t *testing.T, s *Sandbox) {
-		line := `tty; for fd in 0 1 2; do test -t $fd && echo fd $fd ok; done; stty size; (echo by name) > /dev/tty; ` +
-			`command -v python3 >/dev/null && python3 -c 'import os, sys; print(sys.stdin.isatty(), os.tcgetpgrp(0) == os.getpgrp(), os.get_terminal_size().columns)'; ` +
-			`sh -i -c 'echo interactive'`
-		b := launchWatched(t, s, Command{Line: line, Terminal: Terminal{24, 77}}, "")
-		res, err := b.Wait()
-		if err != nil || res.ExitCode != 0 {
-			t.Fatalf("Wait = %+v, %v: %s", res, err, b.text())
+	onAllRungs(t, isTerminal)
+	for name, cfg := range map[string]Config{
+		"full-access":    {Profile: FullAccess},
+		"with a network": {Network: Network{Allow: allowed(t, "example.com")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
+			isTerminal(t, open(t, Bubblewrap, cfg))
+		})
+	}
+}
+
+func isTerminal(t *testing.T, s *Sandbox) {
+	line := `tty; for fd in 0 1 2; do test -t $fd && echo fd $fd ok; done; stty size; (echo by name) > /dev/tty; ` +
+		`command -v python3 >/dev/null && python3 -c 'import os, sys; print(sys.stdin.isatty(), os.tcgetpgrp(0) == os.getpgrp(), os.get_terminal_size().columns)'; ` +
+		`sh -i -c 'echo interactive'`
+	b := launchWatched(t, s, Command{Line: line, Terminal: Terminal{24, 77}}, "")
+	res, err := b.Wait()
+	if err != nil || res.ExitCode != 0 {
+		t.Fatalf("Wait = %+v, %v: %s", res, err, b.text())
+	}
+	text := strings.ReplaceAll(b.text(), "\r\n", "\n")
+	for _, want := range []string{"fd 0 ok", "fd 1 ok", "fd 2 ok", "24 77", "by name", "interactive"} {
+		if !has(text, want) {
+			t.Errorf("no line %q in:\n%s", want, text)
 		}
-		text := strings.ReplaceAll(b.text(), "\r\n", "\n")
-		for _, want := range []string{"fd 0 ok", "fd 1 ok", "fd 2 ok", "24 77", "by name", "interactive"} {
-			if !has(text, want) {
-				t.Errorf("no line %q in:\n%s", want, text)
-			}
-		}
-		if !strings.HasPrefix(text, "/dev/") || strings.Contains(text, "job control") {
-			t.Errorf("the terminal has no name, or there is no job control:\n%s", text)
-		}
-		if python := strings.Contains(text, "True"); python && !has(text, "True True 77") {
-			t.Errorf("python sees another terminal:\n%s", text)
-		}
-	})
+	}
+	if !strings.HasPrefix(text, "/dev/") || strings.Contains(text, "job control") {
+		t.Errorf("the terminal has no name, or there is no job control:\n%s", text)
+	}
+	if python := strings.Contains(text, "True"); python && !has(text, "True True 77") {
+		t.Errorf("python sees another terminal:\n%s", text)
+	}
 }
 
 // Ctrl-C reaches what runs in the foreground of the terminal and ends neither the shell nor

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/wharf-agent/wharf/engine/sandbox"
 	"github.com/wharf-agent/wharf/engine/session"
@@ -351,14 +352,22 @@ func TestExecCancel(t *testing.T) {
 func FuzzHeadTail(f *testing.F) {
 	f.Add("abc", "é🚀", 3)
 	f.Add(strings.Repeat("é", maxOutput), "x", 7)
+	f.Add("x"+strings.Repeat("é", maxOutput), "", maxOutput/2+2)
 	f.Fuzz(func(t *testing.T, a, b string, step int) {
-		var h headTail
+		var h, looked headTail
+		var pieces strings.Builder
 		all := strings.Repeat(a, 3) + b
 		step = max(1, step%(1<<16))
 		for rest := all; rest != ""; {
 			n := min(step, len(rest))
 			h.Write([]byte(rest[:n]))
+			looked.Write([]byte(rest[:n]))
+			pieces.WriteString(looked.take(false))
 			rest = rest[n:]
+		}
+		pieces.WriteString(looked.take(true))
+		if utf8.ValidString(all) && pieces.String() != all {
+			t.Errorf("output that was looked at piece by piece came as %.100q, want %.100q", pieces.String(), all)
 		}
 		got := h.String()
 		if len(all) <= maxOutput {

@@ -19,9 +19,7 @@ const (
 	execDefault    = 120 * time.Second
 	execCeiling    = 600 * time.Second
 	keptDefault    = time.Hour
-	keptCeiling    = 4 * time.Hour
 	yieldDefault   = 10 * time.Second
-	yieldCeiling   = 30 * time.Second
 	terminalHeight = 30
 	terminalWidth  = 120
 )

@@ -62,8 +62,10 @@ func (h *headTail) kept() string {
 func (h *headTail) take(last bool) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.trimLocked()
 	end := &h.tail
-	if len(h.tail) == 0 {
+	if h.dropped == 0 {
+		h.head, h.tail = append(h.head, h.tail...), nil
 		end = &h.head
 	}
 	var rest []byte
@@ -95,10 +97,15 @@ func (h *headTail) size() int {
 	return len(h.head) + len(h.tail) + h.dropped
 }
 
-func (h *headTail) keptLocked() string {
+// trimLocked drops what is not kept for good.
+func (h *headTail) trimLocked() {
 	if extra := len(h.tail) - maxOutput/2; extra > 0 {
 		h.drop(extra)
 	}
+}
+
+func (h *headTail) keptLocked() string {
+	h.trimLocked()
 	head, tail := h.head, h.tail
 	if h.dropped == 0 {
 		head, tail = append(head[:len(head):len(head)], tail...), nil
