@@ -2,16 +2,21 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wharf-agent/wharf/engine"
+	"github.com/wharf-agent/wharf/engine/hook"
 	"github.com/wharf-agent/wharf/engine/permission"
 	"github.com/wharf-agent/wharf/engine/session"
+	"github.com/wharf-agent/wharf/engine/tool"
 )
 
 // approver answers questions in turn, and keeps them.
@@ -176,4 +181,111 @@ func TestCancelWhileAsked(t *testing.T) {
 	if got := len(approvals(t, log)); got != 1 {
 		t.Errorf("%d events about it; want the question alone", got)
 	}
+}
+
+// wideTool asks for more than confines it, as its text says.
+type wideTool struct{ fakeTool }
+
+func (wideTool) Widens(arguments json.RawMessage) (what, refusal string) {
+	var args struct{ Text string }
+	if err := json.Unmarshal(arguments, &args); err != nil {
+		return "", err.Error()
+	}
+	switch args.Text {
+	case "panic":
+		panic("no idea")
+	case "refused":
+		return "", "not now"
+	}
+	return args.Text, ""
+}
+
+// What goes beyond what confines a call is a person's alone to allow: no rule, mode or
+// hook does, and it is not remembered.
+func TestWidening(t *testing.T) {
+	const call = `{"calls":[{"name":"wide","arguments":{"text":%q}}]}` + "\n" + `{"text":"done"}`
+	rule := func(verdict permission.Verdict, text string) permission.Rule {
+		r, err := permission.ParseRule(verdict, text, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	approving := hook.Funcs{ID: "approver", Timeout: time.Second, Approve: true, On: map[hook.Point]hook.Func{}}
+	for _, p := range []hook.Point{hook.BeforeExecuteTool, hook.PermissionRequest} {
+		approving.On[p] = func(context.Context, []byte) (hook.Verdict, error) { return hook.Verdict{Decision: hook.Allow}, nil }
+	}
+	yes := func() *approver {
+		return &approver{answers: []permission.Answer{{Allowed: true, Scope: permission.Project}}}
+	}
+	const nobody = "denied: it is to fly: it needs approval, and nobody can be asked"
+	for _, tt := range []struct {
+		name    string
+		text    string
+		profile permission.Profile
+		approve permission.Approve
+		rules   []permission.Rule
+		hooks   []hook.Hook
+		person  *approver
+		want    string // the refusal; empty: it ran
+		asked   string
+	}{
+		{name: "nothing besides", text: ""},
+		{name: "a person says yes", text: "fly", person: yes(), asked: `wide {"text":"fly"} because it is to fly, or always `},
+		{name: "a person says no", text: "fly", person: &approver{}, want: "denied by the user: do not try it another way, and say what you would do instead", asked: `wide {"text":"fly"} because it is to fly, or always `},
+		{name: "nobody there", text: "fly", want: nobody},
+		{name: "auto is no answer", text: "fly", approve: permission.ApproveAuto, want: nobody},
+		{name: "never", text: "fly", approve: permission.ApproveNever, want: "denied: it is to fly: it needs approval, and nothing is ever approved (--approve never)"},
+		{name: "a rule is no answer", text: "fly", rules: []permission.Rule{rule(permission.Allow, "wide")}, want: nobody},
+		{name: "a hook is no answer", text: "fly", hooks: []hook.Hook{approving}, want: nobody},
+		{name: "a rule that asks is told of too", text: "fly", rules: []permission.Rule{rule(permission.Ask, "wide")}, want: `denied: it is to fly; the rule "ask wide" asks: it needs approval, and nobody can be asked`},
+		{name: "a rule that denies", text: "fly", rules: []permission.Rule{rule(permission.Deny, "wide")}, person: yes(), want: `denied by the rule "deny wide": wide is not allowed under it`},
+		{name: "read-only is not left", text: "fly", profile: permission.ReadOnly, person: yes(), want: `denied by the profile "read-only": wide is not allowed under it`},
+		{name: "the tool refuses", text: "refused", person: yes(), want: "denied: not now"},
+		{name: "the tool breaks down", text: "panic", person: yes(), want: "denied: the tool broke down: no idea"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ran := 0
+			e, log := newEngine(t, fmt.Sprintf(call, tt.text), func(c *engine.Config) {
+				policy, err := permission.New(tt.profile, tt.approve)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Policy, c.Hooks, c.Tools = policy.WithRules(tt.rules, permission.Place{}), tt.hooks, &tool.Registry{}
+				if tt.person != nil {
+					c.Approver = tt.person
+				}
+				err = c.Tools.Add(wideTool{fake("wide", permission.Executes, func(context.Context, tool.Call) (tool.Result, error) {
+					ran++
+					return tool.Result{Content: "ran"}, nil
+				}).(fakeTool)})
+				if err != nil {
+					t.Fatal(err)
+				}
+			})
+			r := e.Turn(t.Context(), engine.Input{Text: "go"})
+			got := ""
+			for _, d := range r.Denials {
+				got += d.Reason
+			}
+			if got != tt.want || (ran == 1) != (tt.want == "") {
+				t.Errorf("it ran %d times, refused by %q; want %q", ran, got, tt.want)
+			}
+			if asked := strings.Join(askedOf(tt.person), "\n"); asked != tt.asked {
+				t.Errorf("asked %q; want %q", asked, tt.asked)
+			}
+			for _, event := range approvals(t, log) {
+				if _, granted := event.(session.PermissionGranted); granted {
+					t.Error("a yes was remembered")
+				}
+			}
+		})
+	}
+}
+
+func askedOf(a *approver) []string {
+	if a == nil {
+		return nil
+	}
+	return a.asked
 }

@@ -65,7 +65,7 @@ func (t *turn) judge(ctx context.Context, by string, call session.Call) (*judged
 		return nil, unstarted(ctx, err), err
 	}
 	t.contexts = append(t.contexts, said.Contexts...)
-	refusal, err := t.permit(ctx, j, said)
+	refusal, err := t.permit(ctx, by, j, said)
 	if err != nil {
 		return nil, unstarted(ctx, err), err
 	}
@@ -84,38 +84,71 @@ func (t *turn) judge(ctx context.Context, by string, call session.Call) (*judged
 // text for the model. Hooks narrow: the most they can do for a call is to
 // answer a question in the user's name, and the chain lets an allow through only
 // where the user granted that.
-func (t *turn) permit(ctx context.Context, j *judged, said hook.Judged) (refusal string, err error) {
+func (t *turn) permit(ctx context.Context, by string, j *judged, said hook.Judged) (refusal string, err error) {
 	if said.Decision == hook.Deny {
 		return said.Reason, nil
 	}
 	if t.cfg.Policy == nil {
 		return "denied: this engine has no policy, so no call is allowed", nil
 	}
-	call := permission.Call{Tool: j.spec.Name, Effect: j.spec.Effect, Arguments: said.Arguments}
-	verdict, by := t.cfg.Policy.Decide(call)
+	call := permission.Call{Tool: j.spec.Name, Effect: j.spec.Effect, Arguments: said.Arguments, Asked: said.Decision == hook.Ask}
+	if call.Widens, refusal = widens(j.target, by, said.Arguments); refusal != "" {
+		return "denied: " + refusal, nil
+	}
+	verdict, rule := t.cfg.Policy.Decide(call)
 	if verdict == permission.Deny {
-		return fmt.Sprintf("denied by %s: %s is not allowed under it", by, j.spec.Name), nil
+		return fmt.Sprintf("denied by %s: %s is not allowed under it", rule, j.spec.Name), nil
 	}
-	question := by + " asks"
-	if said.Decision == hook.Ask {
-		verdict, question, call.Asked = permission.Ask, said.Reason, true
+	question := rule + " asks"
+	if call.Asked {
+		question = said.Reason
 	}
-	if verdict == permission.Allow || said.Decision == hook.Allow {
+	switch {
+	case call.Widens != "" && (call.Asked || verdict == permission.Ask):
+		question = "it is to " + call.Widens + "; " + question
+	case call.Widens != "":
+		question = "it is to " + call.Widens
+	case !call.Asked && (verdict == permission.Allow || said.Decision == hook.Allow):
 		return "", nil
 	}
+	return t.question(ctx, j, call, question)
+}
+
+// question has a question about a call answered, by hooks that may or else by whoever
+// is there.
+func (t *turn) question(ctx context.Context, j *judged, call permission.Call, why string) (refusal string, err error) {
 	asked := j.call
-	asked.Arguments = said.Arguments
-	decision, reason, err := j.hooks.PermissionRequest(ctx, t.at(), asked, question)
+	asked.Arguments = call.Arguments
+	decision, reason, err := j.hooks.PermissionRequest(ctx, t.at(), asked, why)
 	if err != nil || decision == hook.Deny {
 		return reason, err
 	}
-	if decision == hook.Allow {
+	if decision == hook.Allow && call.Widens == "" { // for that a person alone is good
 		return "", nil
 	}
-	if err := j.hooks.Notification(ctx, t.at(), hook.Question, j.spec.Name+": "+question); err != nil {
+	if err := j.hooks.Notification(ctx, t.at(), hook.Question, j.spec.Name+": "+why); err != nil {
 		return "", err
 	}
-	return t.answer(ctx, session.CallID(j.call.ID), call, question)
+	return t.answer(ctx, session.CallID(j.call.ID), call, why)
+}
+
+// widens asks a tool what a call is to reach beyond what confines it. An extension that
+// makes a call may not ask for that.
+func widens(target tool.Tool, by string, arguments json.RawMessage) (what, refusal string) {
+	w, ok := target.(tool.Widener)
+	if !ok {
+		return "", ""
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			what, refusal = "", fmt.Sprintf("the tool broke down: %v", p)
+		}
+	}()
+	what, refusal = w.Widens(arguments)
+	if what != "" && by != "" {
+		return "", "an extension cannot ask for more than the sandbox allows"
+	}
+	return what, refusal
 }
 
 func (t *turn) deny(by string, call session.Call, reason string) tool.Result {

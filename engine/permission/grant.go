@@ -68,9 +68,9 @@ func (p *Policy) answered(s subject) string {
 }
 
 // fleeting reports whether a yes to a call counts for nothing else: a command that
-// nothing confines.
+// nothing confines, or a call that goes beyond what does.
 func (p *Policy) fleeting(c Call) bool {
-	return c.Effect == Executes && (p.profile == FullAccess || p.unconfined)
+	return c.Widens != "" || c.Effect == Executes && (p.profile == FullAccess || p.unconfined)
 }
 
 // Suggest returns the narrowest rule that allows a call, for a person to grant; empty

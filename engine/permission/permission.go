@@ -83,6 +83,7 @@ type Call struct {
 	Effect    Effect
 	Arguments json.RawMessage // an object that meets the tool's schema; rules look at it
 	Asked     bool            // a hook wants a person to decide: then the sandbox is no answer
+	Widens    string          // what it is to do beyond what confines it: whatever Decide says of the rest, only a person can allow that, and that once
 }
 
 // Policy judges tool calls. It is safe for concurrent use.
@@ -127,7 +128,10 @@ func (p *Policy) Unconfined() *Policy {
 // where none speaks the profile does.
 func (p *Policy) Decide(c Call) (Verdict, string) {
 	verdict, by := table[p.profile][c.Effect], fmt.Sprintf("the profile %q", p.profile)
-	if verdict == Deny || verdict == Allow && len(p.rules) == 0 { // where nothing is asked, nothing was granted
+	if verdict == Deny || c.Widens != "" && p.profile == ReadOnly {
+		return Deny, by
+	}
+	if verdict == Allow && len(p.rules) == 0 { // where nothing is asked, nothing was granted
 		return verdict, by
 	}
 	if ruled, rule, spoke := p.judge(c); spoke {
@@ -142,7 +146,7 @@ func (p *Policy) Answer(c Call) (allowed bool, why string) {
 	confined := c.Effect == Reads ||
 		p.profile != FullAccess && (c.Effect == Writes || c.Effect == Executes && !p.unconfined)
 	switch {
-	case p.approve == ApproveAuto && confined && !c.Asked && !p.asks(c):
+	case p.approve == ApproveAuto && confined && !c.Asked && c.Widens == "" && !p.asks(c):
 		return true, "approved automatically: the sandbox confines it"
 	case p.approve == ApproveNever:
 		return false, "it needs approval, and nothing is ever approved (--approve never)"

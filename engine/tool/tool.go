@@ -47,6 +47,15 @@ type TurnEnder interface {
 	EndTurn(ctx context.Context)
 }
 
+// Widener is a tool that can be called to go beyond what confines it, where a person
+// allows that for the one call.
+type Widener interface {
+	// Widens says what a call with these arguments is to do besides, as words that go on
+	// from "it is to"; empty: nothing. A refusal is why it may not even be asked for. Each
+	// call is a question: a tool may allow only one about what was refused.
+	Widens(arguments json.RawMessage) (what, refusal string)
+}
+
 // Spec describes a tool.
 type Spec struct {
 	session.Tool

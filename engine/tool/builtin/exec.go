@@ -31,6 +31,9 @@ type execArgs struct {
 	Yield   int    `json:"yield_ms"`
 	TTY     bool   `json:"tty"`
 	Keep    bool   `json:"keep"`
+
+	AllowNet []string `json:"allow_net"`
+	Escalate string   `json:"escalate"`
 }
 
 // session reports whether the command is not simply waited for.
@@ -70,7 +73,9 @@ func newExec(all *sessions) tool.Tool {
 			"dir":{"type":"string","description":"the folder to run in, relative to the workspace"},
 			"yield_ms":{"type":"integer","minimum":250,"maximum":30000,"description":"wait only so long, then go on beside it, its input open; absent: wait for the end"},
 			"tty":{"type":"boolean","description":"run it at a terminal, as REPLs and prompts want it; yield_ms is 10000 if absent"},
-			"keep":{"type":"boolean","description":"it may outlive the turn, as a server does; yield_ms is 10000 if absent"}
+			"keep":{"type":"boolean","description":"it may outlive the turn, as a server does; yield_ms is 10000 if absent"},
+			"allow_net":{"type":"array","items":{"type":"string"},"maxItems":16,"description":"hosts that it needs, such as pypi.org or *.golang.org:443; the user is asked"},
+			"escalate":{"type":"string","minLength":1,"maxLength":500,"description":"only for a command that the sandbox refused something and that cannot do without it: why; the user is asked, once"}
 		},"required":["command"]`,
 		// The tool's own limit is the one that counts; the engine's is a backstop.
 		permission.Executes, execCeiling+time.Minute, nil)
@@ -104,7 +109,13 @@ func (e execTool) Run(ctx context.Context, call tool.Call) (tool.Result, error) 
 		second = &errs
 	}
 	limit := args.limit()
-	r, err := e.sessions.box.Run(ctx, sandbox.Command{Line: args.Command, Dir: args.Dir, Stdout: &out, Stderr: second, Timeout: limit})
+	command, err := args.widened(sandbox.Command{Line: args.Command, Dir: args.Dir, Stdout: &out, Stderr: second, Timeout: limit})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	r, err := e.sessions.box.Run(ctx, command)
+	e.sessions.refused.note(args, r)
+	args.tellWidened(&r)
 	result, err := finished(out.String()+errs.String(), r, err, limit)
 	if call.Program && err == nil && result.Code == "" {
 		result.Structured, err = structured(r.ExitCode, out.kept(), errs.kept())

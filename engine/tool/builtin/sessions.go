@@ -34,7 +34,8 @@ const (
 // sessions are the commands that the model works beside. Their processes live
 // no longer than the tools are open.
 type sessions struct {
-	box Runner
+	box     Runner
+	refused refused
 
 	mu       sync.Mutex
 	starting int
@@ -63,12 +64,13 @@ func (ss *sessions) begin(ctx context.Context, args execArgs) (tool.Result, erro
 	s := &execSession{args: args, began: time.Now(), held: make(chan struct{}, 1)}
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	s.end = end
-	command := sandbox.Command{Line: args.Command, Dir: args.Dir, Stdout: &s.unread, Stderr: &s.unread, Timeout: args.limit(), Input: true}
+	command, err := args.widened(sandbox.Command{Line: args.Command, Dir: args.Dir, Stdout: &s.unread, Stderr: &s.unread, Timeout: args.limit(), Input: true})
 	if args.TTY {
 		command.Terminal = sandbox.Terminal{Rows: terminalHeight, Columns: terminalWidth}
 	}
-	var err error
-	s.process, err = ss.box.Start(life, command)
+	if err == nil {
+		s.process, err = ss.box.Start(life, command)
+	}
 	ss.started(s, err == nil)
 	if err != nil {
 		end(nil)
@@ -136,6 +138,8 @@ func (ss *sessions) look(ctx context.Context, s *execSession, wait time.Duration
 	if s.over() {
 		ss.forget(s)
 		r, err := s.process.Wait()
+		ss.refused.note(s.args, r)
+		s.args.tellWidened(&r)
 		return finished(s.news(true), r, err, s.args.limit())
 	}
 	return text("%s[still running; session %s; use write_stdin to poll or type, to end its input or to end it]", s.news(false), ss.name(s)), nil

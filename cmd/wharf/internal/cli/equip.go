@@ -138,7 +138,7 @@ func (o runOptions) equip(ctx context.Context, plan plan, view *progress) (_ *eq
 	e.root = root
 	e.closes = append(e.closes, func() { root.Close() }, func() { e.tools.Close() })
 	for _, t := range builtin.Tools(builtin.Config{
-		Root: root, Box: &noticing{Sandbox: box, view: view}, Hidden: plan.policy.Conceals, Web: e.web(ctx, plan.cfg.WebSearch, nil, view),
+		Root: root, Box: &noticing{Sandbox: box, view: view}, Hidden: plan.policy.Conceals, Web: e.web(ctx, plan.cfg, view),
 	}) {
 		if plan.policy.Hides(t.Spec().Name) {
 			continue // why tell the model of what is denied whatever it is called with

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/wharf-agent/wharf/engine/egress"
-	"github.com/wharf-agent/wharf/engine/session"
 	"github.com/wharf-agent/wharf/engine/tool/builtin"
 )
 
@@ -37,15 +36,15 @@ func (c searchConfig) check() error {
 	return nil
 }
 
-// web returns how the web tools reach the network: open are addresses that the user opened.
-func (e *equipment) web(ctx context.Context, c searchConfig, open []egress.Entry, view *progress) builtin.Web {
+// web returns how the web tools reach the network. The addresses that are open to commands
+// are open to them.
+func (e *equipment) web(ctx context.Context, cfg config, view *progress) builtin.Web {
+	c := cfg.WebSearch
 	client := egress.NewClient(egress.ClientConfig{MaxBody: 5 << 20})
 	e.closes = append(e.closes, client.Close)
 	w := builtin.Web{
-		Client: client, Open: open, Search: builtin.Search{Provider: c.Provider, URL: c.URL},
-		Audit: func(check egress.Check) error {
-			return e.journal.record(session.EgressChecked{Host: check.Host, Port: check.Port, Allowed: check.Allowed, Rule: check.Rule})
-		},
+		Client: client, Open: cfg.hosts, Search: builtin.Search{Provider: c.Provider, URL: c.URL},
+		Audit: e.journal.checked,
 		Leaks: func(text string) (string, bool) { return e.secrets.Scanner().Find(text) },
 	}
 	if c.Key == "" {
