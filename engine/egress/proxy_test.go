@@ -156,6 +156,26 @@ func TestProxyForwards(t *testing.T) {
 	}
 }
 
+// Any public host is the names of the public network, at two ports.
+func TestProxyAnyHost(t *testing.T) {
+	w, _ := newWorld(t, func(out http.ResponseWriter, in *http.Request) { fmt.Fprint(out, in.Host) })
+	w.names["private.example"] = [][]string{{"192.168.1.1"}}
+	p := newProxied(t, w, entries(t, "*"), nil)
+	for to, want := range map[string]string{
+		"example.com":     "200 example.com",
+		"private.example": "403 private.example: not allowed: the address 192.168.1.1 is of a private network",
+		"localhost": "403 not allowed: localhost is a name of this machine, of a local network or of a metadata service: " +
+			"only an address with its port, asked for and granted, opens such a place",
+		"93.184.216.34":    "403 93.184.216.34:80 is not on this run's network allow-list",
+		"127.0.0.1":        "403 127.0.0.1:80 is not on this run's network allow-list",
+		"example.com:8080": "403 example.com:8080 is not on this run's network allow-list",
+	} {
+		if got := summary(p.say(t, "GET http://"+to+"/ HTTP/1.1\r\n\r\n")); got != want {
+			t.Errorf("%s: got %s; want %s", to, got, want)
+		}
+	}
+}
+
 // Only one request goes by a connection: what stands behind it is dropped.
 func TestProxyForwardsOneRequest(t *testing.T) {
 	w, _ := newWorld(t, func(out http.ResponseWriter, in *http.Request) {})

@@ -21,6 +21,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wharf-agent/wharf/engine/egress"
 )
 
 // attempt is what a probe does inside a sandbox.
@@ -32,6 +34,8 @@ func attempt(name string, args []string) int {
 		dial(args[0], args[1])
 	case "fetch":
 		fetch(args[0], args[1:])
+	case "replace":
+		replaceSelf(args[0], args[1], args[2])
 	case "deep":
 		n, _ := strconv.Atoi(args[1])
 		tell("deep", deepen(args[0], n))
@@ -111,6 +115,21 @@ func fetch(proxy string, urls []string) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Println(r.StatusCode, strings.TrimSpace(string(body)))
 	}
+}
+
+// replaceSelf does away with its own program, and then runs a command that is to
+// have a network.
+func replaceSelf(program, how, workspace string) {
+	err := os.Remove(program)
+	if err == nil && how == "replaced" {
+		err = os.WriteFile(program, nil, 0o755)
+	}
+	entry, _ := egress.ParseEntry("example.com")
+	s, bad := New(Config{Workspace: workspace, Network: Network{Allow: []egress.Entry{entry}}})
+	if err = errors.Join(err, bad); err == nil {
+		_, err = s.Run(context.Background(), Command{Line: "echo ran", Stdout: os.Stdout})
+	}
+	fmt.Println(err)
 }
 
 // deepen makes n folders, one in the other.

@@ -84,3 +84,35 @@ func runBare(b *testing.B, by confiner, c Command) {
 		b.Fatalf("bare: %v\n%s", err, out.String())
 	}
 }
+
+// BenchmarkNetwork is the cost of a way to the network, which the command does
+// not use: the start of this program inside. The floor is the same command
+// without it.
+func BenchmarkNetwork(b *testing.B) {
+	program := firstProgram(bwrapPaths)
+	needs(b, program != "", "bubblewrap is not installed: apt install bubblewrap")
+	workspace, err := filepath.EvalSymlinks(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := New(Config{Workspace: workspace})
+	if err != nil {
+		b.Fatal(err)
+	}
+	by := bwrap{program: program, sandbox: s, noNested: true}
+	closed := Command{Argv: []string{"/bin/true"}, Dir: "/", Timeout: time.Minute}
+	open := closed
+	open.Network = allowed(b, "example.com")
+	var took [2]time.Duration
+	for b.Loop() {
+		for i, c := range []Command{closed, open} {
+			start := time.Now()
+			if res, err := run(b.Context(), by, c); err != nil || res.ExitCode != 0 {
+				b.Fatalf("run = %+v, %v", res, err)
+			}
+			took[i] += time.Since(start)
+		}
+	}
+	b.ReportMetric(float64(took[1].Nanoseconds())/float64(b.N), "ns/op")
+	b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "x-floor")
+}

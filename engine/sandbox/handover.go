@@ -31,7 +31,7 @@ type handover struct {
 	over chan struct{} // closed when nothing more can come; then the rest is set
 
 	proxy   *egress.Proxy // nil if there was no socket
-	failure *notStarted   // why the command was not started; nil if it was
+	failure error         // why the command was not started, or has no way out; nil if all went well
 }
 
 // newHandover returns a handover and the end of the pair for the inside.
@@ -66,7 +66,7 @@ func (h *handover) receive(cfg egress.ProxyConfig) {
 		if count > 0 && h.proxy == nil {
 			l, err := listenerIn(rights[:count])
 			if err != nil {
-				h.failure = &notStarted{reason: "take the proxy's socket: " + err.Error()}
+				h.failure = fmt.Errorf("run command: its way to the network broke down: %w", err)
 				return
 			}
 			h.proxy = egress.StartProxy(l, cfg)
@@ -187,7 +187,7 @@ func ownProgram() (string, error) {
 	}
 	there, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("this program's own file is gone: start Wharf again: %w", err)
+		return "", errors.New("this program's own file is gone: start Wharf again")
 	}
 	running, err := os.Stat("/proc/self/exe")
 	if err != nil {

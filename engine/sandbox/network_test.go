@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -240,6 +241,33 @@ func TestExplainsTheNetwork(t *testing.T) {
 	}
 }
 
+// A program that was replaced while it runs does not let another begin in a
+// command's place.
+func TestReplacedProgramOpensNoNetwork(t *testing.T) {
+	needBwrap(t)
+	text, err := os.ReadFile(self(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(folder(t), "program")
+	if err := os.WriteFile(program, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for how, want := range map[string]string{
+		"replaced": "Sandbox unavailable: " + program + " was replaced while it runs: start Wharf again. The command was not run.\n",
+		"gone":     "Sandbox unavailable: this program's own file is gone: start Wharf again. The command was not run.\n",
+	} {
+		if err := os.WriteFile(program, text, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(program, "probe", "replace", program, how, folder(t)).CombinedOutput()
+		if string(out) != want || err != nil {
+			t.Errorf("%s: %q, %v; want %q", how, out, err, want)
+		}
+		_ = os.Remove(program)
+	}
+}
+
 // Only the socket that was to come is taken, whoever sends it.
 func TestHandoverTakesNoOther(t *testing.T) {
 	listen := func(address string) int {
@@ -272,10 +300,10 @@ func TestHandoverTakesNoOther(t *testing.T) {
 		fds  []int
 		want string
 	}{
-		{"a listener elsewhere", "x", []int{elsewhere}, "run command: take the proxy's socket: what came listens elsewhere"},
-		{"a socket that does not listen", "x", []int{quiet}, "run command: take the proxy's socket: what came does not listen"},
-		{"a file", "x", []int{int(file.Fd())}, "run command: take the proxy's socket: what came does not listen"},
-		{"two", "x", []int{quiet, elsewhere}, "run command: take the proxy's socket: there is none in the message"},
+		{"a listener elsewhere", "x", []int{elsewhere}, "run command: its way to the network broke down: what came listens elsewhere"},
+		{"a socket that does not listen", "x", []int{quiet}, "run command: its way to the network broke down: what came does not listen"},
+		{"a file", "x", []int{int(file.Fd())}, "run command: its way to the network broke down: what came does not listen"},
+		{"two", "x", []int{quiet, elsewhere}, "run command: its way to the network broke down: there is none in the message"},
 		{"none", "x", nil, "run command: the process that opens the way to the network broke down"},
 		{"a reason", `{"failure":"no luck"}`, nil, "run command: no luck"},
 	}
