@@ -137,8 +137,12 @@ func TestProxyForwards(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p.checks = nil
-			if got := summary(p.say(t, tt.text)); got != tt.want {
+			answer := p.say(t, tt.text)
+			if got := summary(answer); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+			if strings.Contains(answer, "X-Gone") {
+				t.Errorf("a header of the server's connection came through: %s", answer)
 			}
 			if got := p.recorded(); got != tt.check {
 				t.Errorf("recorded %s\nwant     %s", got, tt.check)
