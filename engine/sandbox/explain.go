@@ -76,14 +76,15 @@ func (s *Sandbox) explainFiles(row func(name, format string, args ...any), rung 
 func (s *Sandbox) explainNetwork(row func(name, format string, args ...any), rung Rung) {
 	env, network := s.environment(place{}, s.cfg.Profile), "none: no sockets at all"
 	if rung == Bubblewrap {
-		network = "none: a loopback of its own, no Unix sockets"
+		own, open := "a loopback of its own, no Unix sockets", s.cfg.Network.Allow
 		if s.open.UnixSockets {
-			network = "none: a loopback of its own, and Unix sockets that are in view (sandbox.allow)"
+			own = "a loopback of its own, and Unix sockets that are in view (sandbox.allow)"
 		}
-	}
-	if open := s.cfg.Network.Allow; rung == Bubblewrap && len(open) > 0 {
-		env = append(env, proxyEnvironment(open)...)
-		network = listed(open) + ", by Wharf's proxy at " + proxyAddress + "; else a loopback of its own, no Unix sockets"
+		network = "none: " + own
+		if len(open) > 0 {
+			env = append(env, proxyEnvironment(open)...)
+			network = listed(open) + ", by Wharf's proxy at " + proxyAddress + "; else " + own
+		}
 	}
 	row("environment", "%s", strings.Join(names(env), " "))
 	row("network", "%s", network)

@@ -126,6 +126,18 @@ func TestNetworkOfOneCommand(t *testing.T) {
 	}
 }
 
+// Full access has the host's own network, and no proxy; nor is anything of it
+// put into the host's files.
+func TestFullAccessHasNoProxy(t *testing.T) {
+	needBwrap(t)
+	home(t)
+	s := open(t, Bubblewrap, Config{Profile: FullAccess, Network: Network{Allow: allowed(t, "example.com")}})
+	out, res := sh(t, s, "env | grep -i _proxy=; ls "+boxPath+" 2>&- || echo no box")
+	if _, err := os.Lstat(boxPath); out != "no box\n" || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Run = %q, %+v; %s: %v", out, res, boxPath, err)
+	}
+}
+
 func TestProxyEnvironment(t *testing.T) {
 	for list, want := range map[string]string{
 		"api.example.com":                "NO_PROXY=localhost,127.0.0.1,::1",
