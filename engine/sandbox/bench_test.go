@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,12 +23,14 @@ func BenchmarkRun(b *testing.B) {
 		b.Fatal(err)
 	}
 	none := unconfined{env: openEnvironment(os.Getenv, string(Unconfined))}
-	b.Run("rung=bwrap", func(b *testing.B) {
-		program := firstProgram(bwrapPaths)
-		needs(b, program != "", "bubblewrap is not installed: apt install bubblewrap")
-		by := bwrap{program: program, sandbox: s, noNested: true}
-		duel(b, by, by)
-	})
+	for _, grouped := range groupChoices() {
+		b.Run(fmt.Sprintf("rung=bwrap,group=%v", grouped), func(b *testing.B) {
+			program := firstProgram(bwrapPaths)
+			needs(b, program != "", "bubblewrap is not installed: apt install bubblewrap")
+			by := bwrap{program: program, sandbox: s, noNested: true, grouped: grouped}
+			duel(b, by, by)
+		})
+	}
 	b.Run("rung=landlock", func(b *testing.B) {
 		abi := landlockVersion()
 		needs(b, abi > 0, "this kernel has no Landlock: boot one with CONFIG_SECURITY_LANDLOCK")
