@@ -116,7 +116,7 @@ func (b bwrap) open(l *launch, c Command) error {
 	opened := b.sandbox.open
 	last := fdGit
 	if c.Profile == FullAccess {
-		opened = openings{UnixSockets: true, Ptrace: true, Namespaces: true}
+		opened = openForAll
 		last = fdGate
 	}
 	filter, err := filterFor(filter{rung: Bubblewrap, open: opened})

@@ -20,6 +20,7 @@ type openings struct {
 	UnixSockets bool
 	Ptrace      bool
 	Namespaces  bool
+	Network     bool // the host's; under bubblewrap it is the namespace that holds it
 }
 
 // The calls that are refused whatever their arguments are, by what they are for.
@@ -97,7 +98,7 @@ func (f filter) absent() []string {
 // unixSockets reports whether Unix sockets can be had. Under Landlock they are
 // kept to the files that a command sees only from version 9 on.
 func (f filter) unixSockets() bool {
-	return f.open.UnixSockets && (f.rung != Landlock || f.abi >= 9)
+	return f.open.UnixSockets && (f.rung != Landlock || f.abi >= 9 || f.open.Network)
 }
 
 // judged returns the calls that are judged by their arguments.
@@ -127,7 +128,7 @@ func (f filter) judged() []call {
 func (f filter) sockets() []call {
 	family := []test{notEqual(0, unix.AF_INET), notEqual(0, unix.AF_INET6), notEqual(0, unix.AF_NETLINK)}
 	pair := [][]test{{notEqual(0, unix.AF_UNIX)}}
-	if f.rung == Landlock {
+	if f.rung == Landlock && !f.open.Network {
 		family = nil
 	}
 	if f.unixSockets() {

@@ -27,7 +27,7 @@ func (s *Sandbox) Explain(ctx context.Context) string {
 		s.explainRating(ctx, row, by)
 		row("profile", "%s", s.cfg.Profile)
 		if s.cfg.Profile == FullAccess {
-			s.explainFull(row)
+			s.explainFull(row, by.rung())
 		} else {
 			s.explainFiles(row, by.rung())
 			s.explainNetwork(row, by.rung())

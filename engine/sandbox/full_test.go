@@ -2,7 +2,7 @@ package sandbox
 
 import (
 	"bytes"
-	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -67,73 +67,97 @@ func TestFullAccessMakesNothing(t *testing.T) {
 
 // What full-access is: the host's files and network, and none of the secrets.
 func TestFullAccess(t *testing.T) {
-	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
-	dir, outside := home(t), folder(t)
-	t.Setenv("WHARF_TEST_TOKEN", canary)
-	write(t, filepath.Join(outside, "f"), "outside\n")
-	hidden := filepath.Join(dir, "later")
-	s := open(t, Bubblewrap, Config{Hidden: []string{hidden}})
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		dir, outside := home(t), folder(t)
+		t.Setenv("WHARF_TEST_TOKEN", canary)
+		write(t, filepath.Join(outside, "f"), "outside\n")
+		write(t, filepath.Join(dir, "own"), "own\n")
+		write(t, filepath.Join(dir, "state", "x"), "")
+		hidden := filepath.Join(dir, "state", "later")
+		s := open(t, rung, Config{Hidden: []string{hidden}})
+		out := full(t, s, "cat "+outside+"/f ~/own; echo made > "+outside+"/made; echo more >> ~/own; echo x > "+hidden+"/first; echo $WHARF_SANDBOX $HOME; "+probe(t, "dial", "tcp", listening(t)))
+		for _, line := range []string{"outside", "own", "full-access " + dir, "dial ok"} {
+			if !has(out, line) {
+				t.Errorf("there is no line %q:\n%s", line, out)
+			}
+		}
+		for path, want := range map[string]string{filepath.Join(outside, "made"): "made\n", filepath.Join(dir, "own"): "own\nmore\n"} {
+			if text, err := os.ReadFile(path); string(text) != want {
+				t.Errorf("%s holds %q, %v; want %q", path, text, err, want)
+			}
+		}
+		out = full(t, s, "cat ~/.ssh/id ~/.netrc ~/.config/gh/*; cat /proc/self/root"+dir+"/.netrc; ln ~/.netrc "+outside+"/l; cat "+outside+"/l; env; "+
+			fmt.Sprintf("cat /proc/%d/environ; ", os.Getpid())+
+			"echo x > ~/.ssh/new; echo x > "+hidden+"/f; echo x > ~/.netrc; umount ~/.ssh; mv ~/.ssh ~/moved; mv ~/.ssh "+outside+"/moved; rm -rf ~/.ssh; echo tried")
+		if strings.Contains(out, canary) || !has(out, "tried") {
+			t.Errorf("of the secrets is seen:\n%s", out)
+		}
+		for path, want := range map[string]string{filepath.Join(dir, ".ssh", "id"): canary, filepath.Join(dir, ".netrc"): canary} {
+			if text, err := os.ReadFile(path); string(text) != want {
+				t.Errorf("%s holds %q, %v", path, text, err)
+			}
+		}
+		for dir, want := range map[string]int{filepath.Join(dir, ".ssh"): 1, hidden: 0} {
+			if entries, _ := os.ReadDir(dir); len(entries) != want {
+				t.Errorf("%s holds %v", dir, entries)
+			}
+		}
+		lock := filepath.Join(s.cfg.Workspace, "lock")
+		full(t, s, "setsid "+probe(t, "hold", lock)+" & until test -e "+lock+"; do sleep 0.01; done")
+		if !isFree(t, lock) {
+			t.Error("a process has outlived the command")
+		}
+		if out, _ := sh(t, s, "cat "+outside+"/f; echo tried"); has(out, "outside") || !has(out, "tried") {
+			t.Error("the next command has full access too")
+		}
+	})
+}
+
+// full runs a line with full access, and returns what it printed.
+func full(t *testing.T, s *Sandbox, line string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if _, err := s.Run(t.Context(), Command{Line: line, Stdout: &out, Stderr: &out, Profile: FullAccess}); err != nil {
+		t.Fatalf("Run(%q): %v", line, err)
+	}
+	return out.String()
+}
+
+// listening returns the address of a server on the host's loopback.
+func listening(t *testing.T) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(func() { l.Close() })
 	go func() {
 		if conn, err := l.Accept(); err == nil {
 			conn.Close()
 		}
 	}()
-	full := func(line string) (string, Result) {
-		var out bytes.Buffer
-		res, err := s.Run(t.Context(), Command{Line: line, Stdout: &out, Stderr: &out, Profile: FullAccess})
-		if err != nil {
-			t.Fatalf("Run(%q): %v", line, err)
-		}
-		return out.String(), res
-	}
-	out, _ := full("cat " + outside + "/f; echo made > " + outside + "/made; echo $WHARF_SANDBOX $HOME; " + probe(t, "dial", "tcp", l.Addr().String()))
-	for _, line := range []string{"outside", "full-access " + dir, "dial ok"} {
-		if !has(out, line) {
-			t.Errorf("there is no line %q:\n%s", line, out)
-		}
-	}
-	if text, err := os.ReadFile(filepath.Join(outside, "made")); string(text) != "made\n" {
-		t.Errorf("nothing was written outside: %v", err)
-	}
-	out, _ = full("cat ~/.ssh/id ~/.netrc ~/.config/gh/*; cat /proc/self/root" + dir + "/.netrc; env; echo x > ~/.ssh/new; echo x > " + hidden + "/f; echo x > ~/.netrc; umount ~/.ssh; " +
-		"mv ~/.ssh ~/moved; rm -rf ~/.ssh; ls /proc | grep -c '^[0-9]' | xargs test 20 -gt && echo few; echo tried")
-	if strings.Contains(out, canary) || !has(out, "tried") || !has(out, "few") {
-		t.Errorf("of the secrets is seen:\n%s", out)
-	}
-	if text, err := os.ReadFile(filepath.Join(dir, ".ssh", "id")); string(text) != canary {
-		t.Errorf("a secret was changed: %v", err)
-	}
-	for dir, want := range map[string]int{filepath.Join(dir, ".ssh"): 1, hidden: 0} {
-		if entries, _ := os.ReadDir(dir); len(entries) != want {
-			t.Errorf("%s holds %v", dir, entries)
-		}
-	}
-	lock := filepath.Join(s.cfg.Workspace, "lock")
-	full("setsid " + probe(t, "hold", lock) + " & until test -e " + lock + "; do sleep 0.01; done")
-	if !isFree(t, lock) {
-		t.Error("a process has outlived the command")
-	}
-	if out, _ := sh(t, s, "cat "+outside+"/f; echo tried"); out == "outside\ntried\n" {
-		t.Error("the next command has full access too")
-	}
+	return l.Addr().String()
 }
 
-// Landlock cannot do it: nothing is run.
-func TestFullAccessNeedsBubblewrap(t *testing.T) {
-	need(t, landlockVersion() > 0, "this kernel has no Landlock: boot one with CONFIG_SECURITY_LANDLOCK")
-	s := open(t, Landlock, Config{})
-	_, err := s.Run(t.Context(), Command{Line: "touch ran", Profile: FullAccess})
-	want := "Sandbox unavailable: the profile full-access needs bubblewrap: Landlock cannot take secrets out of what may be read. The command was not run."
-	if !errors.Is(err, ErrUnavailable) || err.Error() != want {
-		t.Errorf("Run error = %v; want %q", err, want)
-	}
-	if _, err := os.Stat(filepath.Join(s.cfg.Workspace, "ran")); err == nil {
-		t.Error("it was run")
+// The machine's own switches and disks are nobody's files.
+func TestFullAccessLeavesTheMachine(t *testing.T) {
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		home(t)
+		s := open(t, rung, Config{})
+		out := full(t, s, "cat /proc/sys/vm/swappiness > kept; cat kept > /proc/sys/vm/swappiness; echo status $?; ls /dev | grep -c '^[svn][dv][a-z]' ; mknod disk b 7 0; echo tried")
+		if has(out, "status 0") || !has(out, "tried") {
+			t.Errorf("a switch can be set:\n%s", out)
+		}
+		if _, err := os.Lstat(filepath.Join(s.cfg.Workspace, "disk")); err == nil {
+			t.Error("a device was made")
+		}
+	})
+}
+
+func TestUnknownProfileOfACommand(t *testing.T) {
+	s, err := New(Config{Workspace: folder(t)})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, err := s.Run(t.Context(), Command{Line: "true", Profile: "more"}); err == nil ||
 		err.Error() != `run command: unknown profile "more": use "read-only", "workspace-write" or "full-access"` {

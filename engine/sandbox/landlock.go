@@ -69,9 +69,6 @@ type confinement struct {
 // launch prepares our monitor. It is the monitor that makes the private folders:
 // nobody would remove them if Wharf were killed before there is one.
 func (l landlock) launch(c Command) (*launch, error) {
-	if c.Profile == FullAccess {
-		return nil, errors.New("the profile full-access needs bubblewrap: Landlock cannot take secrets out of what may be read")
-	}
 	scratch, cleanup := l.sandbox.scratchPath(), func() {}
 	if l.grouped { // which the keeper removes in the end
 		if err := theKeeper.begin(); err != nil {
@@ -139,6 +136,11 @@ func (l landlock) confinement(c Command, scratch string) confinement {
 	if c.Terminal.shown() {
 		spec.Terminal, spec.Consoles = true, []string{"/dev/tty"} // a process's own terminal, whichever that is
 	}
+	if c.Profile == FullAccess {
+		s.makeHidden()
+		spec.openAll(s.masked())
+		return spec
+	}
 	for _, dir := range systemLinks {
 		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
 			spec.Read = append(spec.Read, dir)
@@ -158,6 +160,32 @@ func (l landlock) confinement(c Command, scratch string) confinement {
 	}
 	return spec
 }
+
+// openAll grants all that is on the host now, but for what is masked. Rights only
+// add up: so a folder that holds something masked is granted by what is in it.
+func (c *confinement) openAll(masked []string) {
+	c.Env, c.Open = openEnvironment(os.Getenv, string(FullAccess)), openForAll
+	// Where root writes to these, it changes the machine.
+	c.Read, c.Write = []string{"/proc", "/sys"}, []string{"/dev/shm"}
+	var grant func(dir string)
+	grant = func(dir string) {
+		entries, _ := os.ReadDir(dir)
+		for _, entry := range entries {
+			path := filepath.Join(dir, entry.Name())
+			switch {
+			case slices.Contains(masked, path), path == "/dev", path == "/proc", path == "/sys":
+			case slices.ContainsFunc(masked, func(m string) bool { return within(m, path) }):
+				grant(path)
+			default:
+				c.Write = append(c.Write, path)
+			}
+		}
+	}
+	grant("/")
+}
+
+// gapOfFull is what full-access lacks under Landlock.
+const gapOfFull = "folders that hold something hidden, such as the home folder, can neither be listed nor added to; what is in them can be reached, and attributes of what is hidden be changed"
 
 // terminate has the monitor ask the command's processes to end.
 func (landlock) terminate(ch *child) { _, _ = ch.control.Write([]byte{orderTerminate}) }
@@ -250,6 +278,11 @@ func restrict(spec confinement) error {
 		return errors.New("this kernel has no Landlock")
 	}
 	attr := handled(spec.ABI)
+	if spec.Open.Network {
+		attr.Handled_access_net = 0
+		attr.Scoped &^= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+		attr.Handled_access_fs &^= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
+	}
 	ruleset, err := createRuleset(attr)
 	if err != nil {
 		return err

@@ -138,7 +138,7 @@ func remedyFor(program string, read func(string) ([]byte, error)) string {
 }
 
 // explainFull adds what a command of the profile full-access has.
-func (s *Sandbox) explainFull(row func(name, format string, args ...any)) {
+func (s *Sandbox) explainFull(row func(name, format string, args ...any), rung Rung) {
 	row("files", "the host's, as your user has them, but for what is hidden")
 	for _, path := range s.masked() {
 		row("hidden", "%s", path)
@@ -146,4 +146,7 @@ func (s *Sandbox) explainFull(row func(name, format string, args ...any)) {
 	row("environment", "%s", strings.Join(names(openEnvironment(os.Getenv, "")), " "))
 	row("network", "the host's")
 	row("asked", "about each command, every time")
+	if rung == Landlock {
+		row("gap", "%s", gapOfFull)
+	}
 }
