@@ -39,6 +39,7 @@ func (m *metered) Read(b []byte) (int, error) {
 		if n > 0 {
 			m.flow.last.Store(time.Now().UnixNano())
 			if m.proxy.left.Add(-int64(n)) < 0 && until == 0 { // a head is read, so that it can be answered
+				m.proxy.note("", m.proxy.spent(), false)
 				return 0, errSpent
 			}
 			return n, err

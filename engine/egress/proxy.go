@@ -55,7 +55,7 @@ type Proxy struct {
 
 // Refusal is an endpoint that a Proxy refused.
 type Refusal struct {
-	Where    string // host:port
+	Where    string // host:port; empty if it is the budget, which is for all
 	Why      string // a sentence that names the endpoint
 	Unlisted bool   // it is not on the list, and an entry would let it through
 }
@@ -188,21 +188,21 @@ func (p *Proxy) judge(h head) ([]netip.AddrPort, string, *refusal) {
 	switch {
 	case !listed:
 		text := h.to.String() + " is not on this run's network allow-list"
-		p.note(h.to, text, true)
+		p.note(h.to.String(), text, true)
 		return nil, "", &refusal{http.StatusForbidden, text}
 	case h.url == nil && h.to.port == 80 && !entry.host.HasPort():
 		text := h.to.String() + " is open for http:// requests alone: what goes through a tunnel to port 80 cannot be looked at"
-		p.note(h.to, text, false)
+		p.note(h.to.String(), text, false)
 		return nil, "", &refusal{http.StatusForbidden, text}
 	case p.left.Load() <= 0:
-		p.note(h.to, p.spent(), false)
+		p.note("", p.spent(), false)
 		return nil, "", &refusal{http.StatusForbidden, p.spent()}
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, lookTime)
 	defer cancel()
 	checked, err := p.cfg.Dialer.Resolve(ctx, h.to.host, h.to.port, entry.host.literal)
 	if errors.Is(err, ErrRefused) {
-		p.note(h.to, h.to.String()+": "+err.Error(), false)
+		p.note(h.to.String(), h.to.String()+": "+err.Error(), false)
 		return nil, "", &refusal{http.StatusForbidden, err.Error()}
 	}
 	if err != nil {
@@ -232,10 +232,9 @@ func (p *Proxy) count() bool {
 }
 
 // note remembers a refusal.
-func (p *Proxy) note(at endpoint, why string, unlisted bool) {
+func (p *Proxy) note(where, why string, unlisted bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	where := at.String()
 	known := slices.ContainsFunc(p.refused, func(r Refusal) bool { return r.Where == where })
 	if !known && len(p.refused) < maxRefused {
 		p.refused = append(p.refused, Refusal{where, why, unlisted})

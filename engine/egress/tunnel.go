@@ -50,7 +50,7 @@ func (p *Proxy) open(client, server *metered, in *bufio.Reader, h head) bool {
 		return false // the client left, or said nothing
 	}
 	text := "the tunnel to " + h.to.String() + " was closed: " + err.Error()
-	p.note(h.to, text, false)
+	p.note(h.to.String(), text, false)
 	_ = p.audit(Check{h.to.host, h.to.port, false, text}) // nothing leaves in any case
 	if raw[0] == tlsRecord {
 		_, _ = client.Write(unrecognizedName)

@@ -61,8 +61,11 @@ const networkGap = "the network stays closed, also to hosts that are allowed: wi
 // refusals tells of what a proxy refused.
 func refusals(p *egress.Proxy) (notes []string) {
 	for _, r := range p.Refused() {
-		if r.Unlisted {
+		switch {
+		case r.Unlisted:
 			r.Why += "; what would allow it: sandbox.allow_net"
+		case r.Where == "":
+			r.Why += "; the limit is sandbox.limits.network"
 		}
 		notes = append(notes, r.Why)
 	}

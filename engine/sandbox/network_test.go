@@ -138,6 +138,18 @@ func TestFullAccessHasNoProxy(t *testing.T) {
 	}
 }
 
+// The bytes of a run have an end, which is told.
+func TestNetworkBudget(t *testing.T) {
+	needBwrap(t)
+	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) { out.Write(make([]byte, 3<<20)) }))
+	defer server.Close()
+	s := open(t, Bubblewrap, Config{Network: Network{Allow: allowed(t, server.Listener.Addr().String()), Budget: 1 << 20}})
+	_, res := sh(t, s, probe(t, "fetch", "http_proxy", server.URL)+" >&-")
+	if want := []string{"this run has used up its 1 MiB of network traffic; the limit is sandbox.limits.network"}; !slices.Equal(res.Notes, want) {
+		t.Errorf("notes %q; want %q", res.Notes, want)
+	}
+}
+
 func TestProxyEnvironment(t *testing.T) {
 	for list, want := range map[string]string{
 		"api.example.com":                "NO_PROXY=localhost,127.0.0.1,::1",
