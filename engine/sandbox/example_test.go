@@ -36,3 +36,29 @@ func ExampleSandbox_Run() {
 	result, err := s.Run(context.Background(), sandbox.Command{Line: "cat /etc/shadow; echo done", Stdout: os.Stdout})
 	fmt.Println(result.Rung, result.ExitCode, err)
 }
+
+// A command that is talked to while it runs. It ends when its input does.
+func ExampleSandbox_Start() {
+	sandbox.Init()
+	workspace, err := os.MkdirTemp("", "workspace")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(workspace)
+	s, err := sandbox.New(sandbox.Config{Workspace: workspace})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	p, err := s.Start(ctx, sandbox.Command{Line: "cat", Input: true, Stdout: os.Stdout})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, failed := p.Write(ctx, []byte("hello\n"))
+	closed := p.CloseInput(ctx)
+	result, err := p.Wait()
+	fmt.Println(result.ExitCode, failed, closed, err)
+}
