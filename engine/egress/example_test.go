@@ -29,3 +29,15 @@ func ExampleParseURL() {
 	// <nil> url: "0x7f.1" is no address: write its four numbers in decimal
 	// <nil> url: its path has a dot segment
 }
+
+// A list names hosts; an address of one's own opens with its port.
+func ExampleParseEntry() {
+	for _, text := range []string{"*.pypi.org", "127.0.0.1:8080", "https://pypi.org", "127.0.0.1"} {
+		fmt.Println(egress.ParseEntry(text))
+	}
+	// Output:
+	// *.pypi.org <nil>
+	// 127.0.0.1:8080 <nil>
+	//  "https://pypi.org": write the host alone, without https:// and without a path
+	//  "127.0.0.1": an address needs its port: write 127.0.0.1:8080
+}

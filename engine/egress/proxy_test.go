@@ -399,7 +399,7 @@ func TestProxyEndsWhatHangs(t *testing.T) {
 	held := make(chan struct{})
 	t.Cleanup(func() { close(held) })
 	w := rawServer(t, func(conn *net.TCPConn) { <-held; conn.Close() })
-	short := func(p *Proxy) { p.headTime, p.idle = 100*time.Millisecond, 100*time.Millisecond }
+	short := func(p *Proxy) { p.headTime, p.idle = 400*time.Millisecond, 400*time.Millisecond }
 	p := newProxied(t, w, entries(t, "example.com:22", "other.example.com"), short)
 	t.Run("a head that does not end", func(t *testing.T) {
 		if answer := p.say(t, "GET http://example.com:22/ HTTP/1.1\r\n"); answer != "" {
@@ -435,10 +435,10 @@ func TestProxyWaitsWhileSomethingMoves(t *testing.T) {
 			if _, err := conn.Write([]byte("x")); err != nil {
 				return
 			}
-			<-time.After(20 * time.Millisecond)
+			<-time.After(40 * time.Millisecond)
 		}
 	})
-	p := newProxied(t, w, entries(t, "example.com:22"), func(p *Proxy) { p.idle = 200 * time.Millisecond })
+	p := newProxied(t, w, entries(t, "example.com:22"), func(p *Proxy) { p.idle = 600 * time.Millisecond })
 	conn, _ := p.tunnelTo(t, "example.com:22")
 	if got, err := io.ReadAll(conn); len(got) != 20 || err != nil {
 		t.Errorf("got %d bytes, %v", len(got), err)

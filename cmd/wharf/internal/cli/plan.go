@@ -340,7 +340,7 @@ func confinement(cfg config, noSandbox bool) string {
 		return "not at all"
 	}
 	profile := cmp.Or(cfg.Sandbox.Profile, string(sandbox.WorkspaceWrite))
-	if open := cfg.openInWords(); open != "" {
+	if open := cfg.openInWords(); open != "" && profile != string(sandbox.FullAccess) {
 		profile += ", with a way to " + open
 	}
 	return profile

@@ -21,6 +21,8 @@ Do the job with the tools, step by step: look before you change, make the smalle
 	switch {
 	case noSandbox:
 		b.WriteString("Commands run unconfined: be careful.")
+	case cfg.Sandbox.Profile == "full-access":
+		b.WriteString("Commands can change what the user can, and reach the machine's network; a person allows each of them: be careful.")
 	case cfg.Sandbox.Profile == "read-only":
 		b.WriteString("Commands run in a sandbox: the folder cannot be changed, nothing else of the machine is visible but its programs, and there is " + network + ".")
 	default:
