@@ -63,6 +63,8 @@ func attempt(name string, args []string) int {
 		scope()
 	case "run":
 		return runAndHang(Rung(args[0]), args[1])
+	case "once":
+		return runOnce(Rung(args[0]), args[1])
 	case "begin":
 		return beginAndHang(args[0])
 	default:

@@ -73,6 +73,7 @@ func (b bwrap) fullArgs(dir string) []string {
 		"--bind", "/", "/",
 		"--dev", "/dev", "--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm",
 		"--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys",
+		"--ro-bind", "/sys", "/sys", // where its limits could be lifted, and root's writes change the machine
 	}
 	for _, path := range b.sandbox.masked() {
 		info, err := os.Lstat(path)

@@ -139,8 +139,12 @@ func (g *groups) makeLocked(l Limits) (*group, error) {
 	return one, nil
 }
 
-// give takes back a group whose processes have ended.
+// give takes back a group. One in which a process is left, which could not be ended,
+// is not for anybody else.
 func (g *groups) give(one *group) {
+	if !one.empty() {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.idle = append(g.idle, one)
@@ -204,6 +208,16 @@ func (g *group) entrances() (files []string) {
 		files = append(files, filepath.Join(dir, "cgroup.procs"))
 	}
 	return files
+}
+
+// empty reports whether no process is in g.
+func (g *group) empty() bool {
+	for _, file := range g.entrances() {
+		if text, err := os.ReadFile(file); err != nil || len(text) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (g *group) enter(pid int) error { return enterGroups(g.entrances(), pid) }

@@ -1,11 +1,13 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -243,9 +245,97 @@ func TestGroupsAreReused(t *testing.T) {
 	if again := take(); again != first {
 		t.Errorf("take = %v; want %v", again, first)
 	}
-	first.remove()
+	child := exec.Command("cat")
+	in, err := child.StdinPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err == nil {
+		err = first.enter(child.Process.Pid)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	g.give(first)
+	if other := take(); other == first {
+		t.Error("a group with a process in it is used again")
+	}
+	in.Close()
+	if err := child.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	g.give(first)
+	first.remove()
 	if other := take(); other.dirs[0] == first.dirs[0] {
 		t.Errorf("take = %v, which was removed", other)
 	}
+}
+
+// Commands that run side by side have a group each.
+func TestHammerGroups(t *testing.T) {
+	needsGroups(t)
+	g := &groups{parents: theGroups().parents, v1: theGroups().v1, made: 200}
+	var held sync.Map
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 20 {
+				one, err := g.take(Limits{Memory: leastMemory, Processes: leastProcesses})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, taken := held.LoadOrStore(one, true); taken {
+					t.Errorf("%s belongs to two commands", one.dirs[0])
+				}
+				held.Delete(one)
+				g.give(one)
+			}
+		})
+	}
+	all.Wait()
+	if len(g.idle) != g.made-200 || g.made > 208 {
+		t.Errorf("%d groups were made, %d are idle", g.made-200, len(g.idle))
+	}
+	for _, one := range g.idle {
+		one.remove()
+	}
+}
+
+// When Wharf has ended, so have its groups.
+func TestGroupsEndWithWharf(t *testing.T) {
+	needsGroups(t)
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		cmd := exec.Command(self(t), "probe", "once", string(rung), folder(t))
+		out, err := cmd.CombinedOutput()
+		if string(out) != "groups true\n" || err != nil {
+			t.Fatalf("the run said %q, %v", out, err)
+		}
+		waitFor(t, "the groups are gone", func() bool {
+			for _, parent := range theGroups().parents {
+				if left, _ := filepath.Glob(filepath.Join(parent, fmt.Sprintf("wharf-%d-*", cmd.Process.Pid))); len(left) > 0 {
+					return false
+				}
+			}
+			return true
+		})
+	})
+}
+
+// runOnce runs a command and tells whether there is a group then.
+func runOnce(rung Rung, workspace string) int {
+	s, err := New(Config{Workspace: workspace})
+	if err == nil {
+		if rung == Landlock {
+			s.bwrapPaths = nil
+		}
+		_, err = s.Run(context.Background(), Command{Line: "true"})
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 2
+	}
+	made, err := filepath.Glob(filepath.Join(theGroups().parents[0], fmt.Sprintf("wharf-%d-*", os.Getpid())))
+	fmt.Println("groups", len(made) > 0 && err == nil)
+	return 0
 }
