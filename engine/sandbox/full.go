@@ -26,13 +26,25 @@ var secretsAtHome = []string{
 	".docker/config.json", ".config/gh", ".config/glab-cli", ".config/gcloud", ".config/git/credentials", ".config/op",
 	".config/hub", ".config/containers/auth.json", ".config/rclone", ".local/share/keyrings", ".mozilla", ".thunderbird",
 	".pki", ".cargo/credentials", ".cargo/credentials.toml", ".terraform.d", ".gem/credentials", ".m2/settings.xml", ".vault-token",
-	".config/google-chrome", ".config/chromium",
+	".config/google-chrome", ".config/chromium", ".pgpass", ".my.cnf", ".s3cfg", ".boto", ".oci", ".config/doctl",
+	".composer/auth.json", ".config/composer/auth.json", ".bundle/config", ".config/github-copilot",
+	".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".local/share/opencode/auth.json",
+}
+
+// agents are where programs listen that sign and unlock for whoever asks.
+func agents() []string {
+	session := filepath.Join("/run/user", strconv.Itoa(os.Getuid()))
+	all := []string{filepath.Join(session, "gnupg"), filepath.Join(session, "keyring")}
+	if socket := os.Getenv("SSH_AUTH_SOCK"); filepath.IsAbs(socket) {
+		all = append(all, socket)
+	}
+	return all
 }
 
 // masked returns what a command of the profile full-access does not see: real
 // paths, of what is there, the outer ones alone.
 func (s *Sandbox) masked() []string {
-	wanted := slices.Concat(s.cfg.Hidden, secretFiles)
+	wanted := slices.Concat(s.cfg.Hidden, secretFiles, agents())
 	for _, home := range s.homes {
 		for _, name := range secretsAtHome {
 			wanted = append(wanted, filepath.Join(home, name))

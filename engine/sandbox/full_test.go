@@ -32,6 +32,8 @@ func TestFullAccessMakesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(hidden, "token"), canary)
+	agent := write(t, filepath.Join(dir, "agent"), "") // as if it were a socket
+	t.Setenv("SSH_AUTH_SOCK", agent)
 	args := bwrap{sandbox: s}.args(Command{Dir: s.cfg.Workspace, Profile: FullAccess})
 	takes := map[string]int{ // how many words follow; of the last one of a mount is its place
 		"--bind": 2, "--ro-bind": 2, "--dev": 1, "--proc": 1, "--tmpfs": 1, "--remount-ro": 1, "--size": 1, "--perms": 1, "--chdir": 1,
@@ -55,7 +57,7 @@ func TestFullAccessMakesNothing(t *testing.T) {
 		}
 		i += n
 	}
-	for _, path := range []string{filepath.Join(dir, ".ssh"), filepath.Join(dir, ".netrc"), filepath.Join(dir, ".config", "gh"), hidden} {
+	for _, path := range []string{filepath.Join(dir, ".ssh"), filepath.Join(dir, ".netrc"), filepath.Join(dir, ".config", "gh"), hidden, agent} {
 		if !slices.Contains(masked, path) {
 			t.Errorf("%s is not masked", path)
 		}

@@ -27,8 +27,9 @@ func (c *Config) checkGranted(homes []string) error {
 		if within(path, "/usr") {
 			return fmt.Errorf("write %q: programs of the system are in it: choose a folder of your own", path)
 		}
-		for _, other := range slices.Concat([]string{c.Workspace}, c.Read, c.Write[:i]) {
-			if within(path, other) || within(other, path) {
+		for _, other := range slices.Concat([]string{c.Workspace}, c.Write[:i], c.Read) {
+			below := within(path, other) && !slices.Contains(c.Read, other) // what is only read cannot be exchanged
+			if below || within(other, path) {
 				return fmt.Errorf("write %q: it overlaps %q: choose folders apart from each other", path, other)
 			}
 		}

@@ -13,20 +13,22 @@ func TestGrantedPaths(t *testing.T) {
 		top := folder(t)
 		data, out := filepath.Join(top, "data"), filepath.Join(top, "out")
 		write(t, filepath.Join(data, "f"), "data\n")
+		write(t, filepath.Join(out, "f"), "")
 		write(t, filepath.Join(data, "ws", "f"), "workspace\n")
-		write(t, filepath.Join(out, ".git", "config"), "")
+		below := filepath.Join(data, "below")
+		write(t, filepath.Join(below, "f"), "below\n")
 		file := write(t, filepath.Join(top, "one", "file"), "one\n")
 		other := write(t, filepath.Join(top, "one", "other"), canary)
-		cfg := Config{Workspace: filepath.Join(data, "ws"), Read: []string{data}, Write: []string{out, file}}
+		cfg := Config{Workspace: filepath.Join(data, "ws"), Read: []string{data}, Write: []string{out, file, below}}
 		s := open(t, rung, cfg)
-		got, _ := sh(t, s, fmt.Sprintf("cat %s/f %s %s; cat %s; echo x > %s/f; echo own > own; echo x > %s/x; echo two > %s; echo tried", data, file, "f", other, data, out, file))
+		got, _ := sh(t, s, fmt.Sprintf("cat %s/f %s %s; cat %s; echo x > %s/f; echo own > own; echo x > %s/x; echo two > %s; echo more > %s/f; echo tried", data, file, "f", other, data, out, file, below))
 		for _, line := range []string{"data", "one", "workspace", "tried"} {
 			if !has(got, line) {
 				t.Errorf("there is no line %q:\n%s", line, got)
 			}
 		}
 		for path, want := range map[string]string{
-			filepath.Join(data, "f"): "data\n", filepath.Join(out, "x"): "x\n", file: "two\n", filepath.Join(cfg.Workspace, "own"): "own\n",
+			filepath.Join(data, "f"): "data\n", filepath.Join(out, "x"): "x\n", filepath.Join(below, "f"): "more\n", file: "two\n", filepath.Join(cfg.Workspace, "own"): "own\n",
 		} {
 			if text, err := os.ReadFile(path); string(text) != want {
 				t.Errorf("%s holds %q, %v; want %q", path, text, err, want)
