@@ -266,8 +266,8 @@ func (c confinement) limits() ([]bound, error) {
 		return nil, err
 	}
 	grouped, others := len(c.Groups) > 0, 0
-	if !grouped {
-		others = tasksOf(os.Getuid())
+	if uid := os.Getuid(); !grouped && uid != 0 { // whom that limit never holds
+		others = tasksOf(uid)
 	}
 	return c.Limits.bounds(c.Timeout, grouped, others), nil
 }
