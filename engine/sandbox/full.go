@@ -67,6 +67,23 @@ func (s *Sandbox) masked() []string {
 	return outer
 }
 
+// above returns the folders that lead to Wharf's own, the outer ones first. A folder
+// is mounted over itself to stay where it is: else it could be moved away, and another
+// one put in its place for Wharf to read.
+func (s *Sandbox) above() (all []string) {
+	for _, path := range s.cfg.Hidden {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			continue
+		}
+		for dir := filepath.Dir(real); dir != "/"; dir = filepath.Dir(dir) {
+			all = append(all, dir)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // makeHidden makes the folders that are to be masked: what is not there could be
 // made by the command.
 func (s *Sandbox) makeHidden() {
@@ -83,10 +100,15 @@ func (b bwrap) fullArgs(dir string) []string {
 		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 		"--cap-drop", "ALL", "--die-with-parent", "--new-session",
 		"--bind", "/", "/",
+	}
+	for _, dir := range b.sandbox.above() {
+		args = append(args, "--bind", dir, dir)
+	}
+	args = append(args,
 		"--dev", "/dev", "--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm",
 		"--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys",
 		"--ro-bind", "/sys", "/sys", // where its limits could be lifted, and root's writes change the machine
-	}
+	)
 	for _, path := range b.sandbox.masked() {
 		info, err := os.Lstat(path)
 		switch {

@@ -90,7 +90,8 @@ func TestFullAccess(t *testing.T) {
 		}
 		out = full(t, s, "cat ~/.ssh/id ~/.netrc ~/.config/gh/*; cat /proc/self/root"+dir+"/.netrc; ln ~/.netrc "+outside+"/l; cat "+outside+"/l; env; "+
 			fmt.Sprintf("cat /proc/%d/environ; ", os.Getpid())+
-			"echo x > ~/.ssh/new; echo x > "+hidden+"/f; echo x > ~/.netrc; umount ~/.ssh; mv ~/.ssh ~/moved; mv ~/.ssh "+outside+"/moved; rm -rf ~/.ssh; echo tried")
+			"echo x > ~/.ssh/new; echo x > "+hidden+"/f; echo x > ~/.netrc; umount ~/.ssh; mv ~/.ssh ~/moved; mv ~/.ssh "+outside+"/moved; rm -rf ~/.ssh; "+
+			"mv ~/state ~/moved-state; mkdir -p "+hidden+"; echo x > "+hidden+"/f; echo tried")
 		if strings.Contains(out, canary) || !has(out, "tried") {
 			t.Errorf("of the secrets is seen:\n%s", out)
 		}
