@@ -20,6 +20,7 @@ type Limits struct {
 	CPU       time.Duration // processor time of each process, in whole seconds; 0 means the time limit on all cores
 	FileSize  int64         // bytes of a file that is written; 0 means 1 GiB
 	OpenFiles int           // descriptors of each process; 0 means 4096
+	Disk      int64         // bytes written where the files are the host's, by a look each second; 0 means 5 GiB
 }
 
 // The least that a command can be started with.
@@ -35,6 +36,7 @@ func (l *Limits) check() error {
 	l.Processes = cmp.Or(l.Processes, 256)
 	l.FileSize = cmp.Or(l.FileSize, 1<<30)
 	l.OpenFiles = cmp.Or(l.OpenFiles, 4096)
+	l.Disk = cmp.Or(l.Disk, 5<<30)
 	switch {
 	case l.Memory < leastMemory:
 		return fmt.Errorf("%d bytes of memory are too few: allow %d MiB at least", l.Memory, leastMemory>>20)
@@ -44,6 +46,8 @@ func (l *Limits) check() error {
 		return fmt.Errorf("%d open files are too few: allow %d at least", l.OpenFiles, leastOpenFiles)
 	case l.FileSize < 0:
 		return fmt.Errorf("a file cannot have %d bytes", l.FileSize)
+	case l.Disk < 0:
+		return fmt.Errorf("a command cannot write %d bytes", l.Disk)
 	case l.CPU < 0 || l.CPU > 0 && l.CPU < time.Second:
 		return fmt.Errorf("a processor time of %v is too short: allow a second at least", l.CPU)
 	}
@@ -60,8 +64,8 @@ func (l Limits) inWords(grouped bool) string {
 	if grouped {
 		memory = "for all processes together"
 	}
-	return fmt.Sprintf("%d MiB of memory %s, %d processes, %s, files of %d MiB, %d open files",
-		l.Memory>>20, memory, l.Processes, cpu, l.FileSize>>20, l.OpenFiles)
+	return fmt.Sprintf("%d MiB of memory %s, %d processes, %s, files of %d MiB, %d MiB written in all, %d open files",
+		l.Memory>>20, memory, l.Processes, cpu, l.FileSize>>20, l.Disk>>20, l.OpenFiles)
 }
 
 // processorTime is what each process of a command may use that has a time limit.

@@ -57,6 +57,8 @@ type Sandbox struct {
 	bwrapPaths []string   // where bubblewrap is looked for
 	landlock   func() int // the kernel's version of Landlock; 0 means none
 	probeTime  time.Duration
+	looks      time.Duration // between looks at what a command writes
+	freeSpace  func(dir string) (device uint64, bytes int64, err error)
 
 	look         sync.Once
 	repositories []string // below the workspace, as it was at the first command
@@ -126,7 +128,7 @@ func New(cfg Config) (*Sandbox, error) {
 	f := finder{getenv: os.Getenv, homes: homes, hidden: cfg.Hidden, workspace: cfg.Workspace, cache: cfg.CacheDir, granted: cfg.Write}
 	return &Sandbox{
 		cfg: cfg, open: open, homes: homes, workspace: info, tools: f.find(cfg.Roots),
-		bwrapPaths: bwrapPaths, landlock: landlockVersion, probeTime: 10 * time.Second,
+		bwrapPaths: bwrapPaths, landlock: landlockVersion, probeTime: 10 * time.Second, looks: time.Second, freeSpace: freeSpace,
 	}, nil
 }
 

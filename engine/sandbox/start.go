@@ -54,9 +54,13 @@ func (s *Sandbox) Start(ctx context.Context, c Command) (*Process, error) {
 	if c.guard, err = s.beginGuard(c.Profile); err != nil {
 		return nil, unavailable("Refused: " + err.Error() + ". The command was not run.")
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	size := s.newGrowth()
 	ear := &keepLast{}
 	ear.listen(&c)
 	c.ended = func(res Result, err error) (Result, error) {
+		stop(nil)
+		err = size.tell(&res, err)
 		res.Notes = append(res.Notes, s.endGuard(c.guard)...)
 		if err == nil {
 			res.Refused = s.refusals(c.Profile, res, ear.text())
@@ -70,6 +74,9 @@ func (s *Sandbox) Start(ctx context.Context, c Command) (*Process, error) {
 	if err != nil {
 		_, err = c.ended(Result{}, err)
 		return nil, err
+	}
+	if by.rung() != Unconfined {
+		go size.watch(p, s.looks, stop)
 	}
 	return p, nil
 }

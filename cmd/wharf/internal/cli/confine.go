@@ -31,6 +31,7 @@ type (
 		CPU       duration `toml:"cpu"`
 		FileSize  size     `toml:"file_size"`
 		OpenFiles int      `toml:"open_files"`
+		Disk      size     `toml:"disk"`
 		Network   size     `toml:"network"` // by the proxy, both ways
 	}
 )
@@ -58,7 +59,7 @@ func (s *size) UnmarshalText(text []byte) error {
 func (c sandboxLimit) limits() sandbox.Limits {
 	return sandbox.Limits{
 		Memory: int64(c.Memory), Processes: c.Processes, CPU: time.Duration(c.CPU),
-		FileSize: int64(c.FileSize), OpenFiles: c.OpenFiles,
+		FileSize: int64(c.FileSize), OpenFiles: c.OpenFiles, Disk: int64(c.Disk),
 	}
 }
 
