@@ -162,16 +162,23 @@ func TestWebFetchIsAudited(t *testing.T) {
 // What is made of pages that were written to be hard: an answer or an error, in time.
 func TestHostilePages(t *testing.T) {
 	for name, page := range map[string]string{
-		"deep":             strings.Repeat("<div>", 100_000),
-		"deep lists":       strings.Repeat("<ul><li>", 50_000),
-		"deep quotes":      strings.Repeat("<blockquote>x", 50_000),
-		"bold":             strings.Repeat("<b>x", 100_000),
-		"open tags":        strings.Repeat("<a href=", 100_000),
-		"tables in tables": strings.Repeat("<table><tr><td>", 20_000),
-		"stars":            strings.Repeat("*_`", 300_000),
-		"entities":         strings.Repeat("&amp;", 200_000),
-		"a comment":        "<!--" + strings.Repeat("-", 900_000),
-		"zeros":            strings.Repeat("\x00", 900_000),
+		"deep":                      strings.Repeat("<div>", 100_000),
+		"deep lists":                strings.Repeat("<ul><li>", 50_000),
+		"deep quotes":               strings.Repeat("<blockquote>x", 50_000),
+		"bold":                      strings.Repeat("<b>x", 100_000),
+		"open tags":                 strings.Repeat("<a href=", 100_000),
+		"tables in tables":          strings.Repeat("<table><tr><td>", 20_000),
+		"stars":                     strings.Repeat("*_`", 300_000),
+		"entities":                  strings.Repeat("&amp;", 200_000),
+		"a comment":                 "<!--" + strings.Repeat("-", 900_000),
+		"zeros":                     strings.Repeat("\x00", 900_000),
+		"a cell that spans all":     `<table><tr><td rowspan=100000000 colspan=100000000>x</table>`,
+		"cells that span much":      "<table><tr>" + strings.Repeat("<td rowspan=1000 colspan=1000>x", 1000) + "</table>",
+		"a wide row and many rows":  "<table><tr>" + strings.Repeat("<td>x", 60_000) + strings.Repeat("<tr><td>y", 60_000) + "</table>",
+		"a wide cell and many rows": "<table><tr><td>" + strings.Repeat("x", 400_000) + strings.Repeat("<tr><td>y", 40_000) + "</table>",
+		"many tables":               strings.Repeat("<table><tr><td rowspan=900 colspan=1>x</table>", 10_000),
+		"brackets":                  strings.Repeat("[", 900_000),
+		"brackets as entities":      strings.Repeat("&#91;", 180_000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWeb(t, Search{}, func(out http.ResponseWriter, _ *http.Request) {
@@ -182,6 +189,9 @@ func TestHostilePages(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), target.Spec().Timeout, errors.New("in time"))
 			defer cancel()
 			r, err := target.Run(ctx, tool.Call{Name: "web_fetch", Arguments: []byte(`{"url":"http://example.com/"}`)})
+			if errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+				t.Errorf("it is not done in time: %v", err)
+			}
 			if err == nil && len(r.Content) > 4*(maxChars+1000) {
 				t.Errorf("%d bytes", len(r.Content))
 			}
