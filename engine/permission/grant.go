@@ -97,7 +97,7 @@ func (p *Policy) Suggest(c Call) string {
 		var arguments struct {
 			Path string `json:"path"`
 		}
-		if json.Unmarshal(c.Arguments, &arguments) != nil || arguments.Path == "" || strings.ContainsAny(arguments.Path, `*?[]{}\()`) {
+		if json.Unmarshal(c.Arguments, &arguments) != nil || arguments.Path == "" || strings.ContainsAny(arguments.Path, `~*?[]{}\()`) {
 			return ""
 		}
 		rule = fmt.Sprintf("%s(/%s)", c.Tool, strings.TrimPrefix(p.at.place().within(arguments.Path), "/"))

@@ -88,12 +88,21 @@ func (p *Policy) subjectOf(c Call) subject {
 	case c.Tool == "apply_patch":
 		parts, _ := patch.Parse(arguments.Patch) // of one that cannot be read the tool does nothing
 		for _, name := range patch.Paths(parts) {
-			s.paths = append(s.paths, p.names(name)...)
+			s.paths = append(s.paths, p.files(name)...)
 		}
 	case s.kind == onRead || s.kind == onWrite:
-		s.paths = p.names(arguments.Path)
+		s.paths = p.files(arguments.Path)
 	}
 	return s
+}
+
+// files is names for a path of a file tool, for which ~ is a name like others, whatever who
+// wrote it meant.
+func (p *Policy) files(name string) []string {
+	if strings.HasPrefix(name, "~") {
+		return append(p.names(name), p.names("./"+name)...)
+	}
+	return p.names(name)
 }
 
 // quietKeys are what may be typed into any program: Ctrl-C, Ctrl-D and Ctrl-\, which

@@ -69,7 +69,7 @@ func from(dir, name string) string {
 	if dir == "" || path.IsAbs(name) || strings.HasPrefix(name, "~") {
 		return name
 	}
-	return path.Join(dir, name)
+	return dir + "/" + name // and not shorter: behind a link, .. leads elsewhere
 }
 
 // namesIn returns a word, and what of it may be the name of a file: if=.env, @.env,
@@ -101,7 +101,7 @@ func (l commandLine) folders(dir string) []string {
 				continue
 			}
 			for _, d := range dirs {
-				if next := from(d, w.text); len(dirs) < mostFolders && !slices.Contains(dirs, next) {
+				if next := path.Clean(from(d, w.text)); len(dirs) < mostFolders && !slices.Contains(dirs, next) {
 					dirs = append(dirs, next)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/wharf-agent/wharf/engine/permission"
+	"github.com/wharf-agent/wharf/engine/sandbox"
 	"github.com/wharf-agent/wharf/engine/tool"
 	"github.com/wharf-agent/wharf/engine/tool/builtin"
 )
@@ -104,8 +105,15 @@ func newPolicy(cfg config, f folders, workspace string) (*permission.Policy, err
 	}), nil
 }
 
-// realPath follows the links of a path, as far as it is there.
+// realPath follows the links of a path, as far as it is there: in the workspace as the file
+// tools do, to what a link names that is not there yet, too.
 func realPath(workspace, path string) string {
+	if root, err := sandbox.OpenRoot(workspace); err == nil {
+		defer root.Close()
+		if rel, err := root.Resolve(path); err == nil && !strings.HasPrefix(path, "~") {
+			return filepath.Join(root.Dir(), rel)
+		}
+	}
 	path = absolute(path, workspace)
 	rest := ""
 	for {
