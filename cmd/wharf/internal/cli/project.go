@@ -105,8 +105,8 @@ var widths = map[string][]string{
 }
 
 // refuseOwn keeps a project from saying what is the user's alone to say, also one
-// that is trusted for all else: what is read and run for a secret, who is trusted, and
-// what may be done unasked or reached.
+// that is trusted for all else: what is read and run for a secret, who is trusted, where
+// the key of the model's server is sent, and what may be done unasked or reached.
 func (l *loader) refuseOwn(layer map[string]any) error {
 	own := func(key string) error {
 		return fmt.Errorf("%s is the user's to say: take it out here, and put it into your own configuration, %s", key, l.user)
@@ -115,6 +115,15 @@ func (l *loader) refuseOwn(layer map[string]any) error {
 		if _, has := layer[table]; has {
 			return own("[" + table + "]")
 		}
+	}
+	if _, has := layer["base_url"]; has {
+		return own("base_url")
+	}
+	if name := readsVariable(layer); name != "" {
+		return fmt.Errorf("a project cannot read the environment, which may hold secrets: write out what %s stands for, or put it into your own configuration, %s", name, l.user)
+	}
+	if key := l.said(layer); key != "" {
+		return fmt.Errorf("%s is in your own configuration, and is yours to say: take it out here", key)
 	}
 	rules, _ := layer["permissions"].(map[string]any)
 	if _, has := rules["allow"]; has {
@@ -126,21 +135,56 @@ func (l *loader) refuseOwn(layer map[string]any) error {
 			return own("sandbox." + key)
 		}
 	}
+	return l.refuseWider(layer)
+}
+
+// refuseWider keeps a project from widening what it may narrow; an empty text would take
+// back what the user said.
+func (l *loader) refuseWider(layer map[string]any) error {
 	for key, order := range widths {
-		was, is := textAt(l.merged, key), textAt(layer, key)
-		if is != "" && slices.Index(order, is) > slices.Index(order, was) {
+		was, _ := textAt(l.merged, key)
+		is, has := textAt(layer, key)
+		if has && slices.Index(order, is) > slices.Index(order, was) {
 			return fmt.Errorf("a project can only narrow, and %s = %q is wider than what your own configuration says: take it out here", key, is)
 		}
 	}
 	return nil
 }
 
-// textAt returns the text at a key such as sandbox.profile; empty if there is none.
-func textAt(table map[string]any, key string) string {
+// readsVariable returns a reference to the environment that stands in a table, if there is one.
+func readsVariable(table map[string]any) (found string) {
+	_ = expand(table, func(name string) (string, bool) {
+		found = "${" + name + "}"
+		return found, true
+	})
+	return found
+}
+
+// said returns what a project would change of what the user said: of an extension, which
+// may be the user's guard, or of what a turn may cost.
+func (l *loader) said(layer map[string]any) string {
+	for _, key := range []string{"budget", "prices"} {
+		_, was := l.merged[key]
+		if _, is := layer[key]; was && is {
+			return key
+		}
+	}
+	theirs, _ := layer["extensions"].(map[string]any)
+	mine, _ := l.merged["extensions"].(map[string]any)
+	for name := range theirs {
+		if _, was := mine[name]; was {
+			return "extensions." + name
+		}
+	}
+	return ""
+}
+
+// textAt returns the text at a key such as sandbox.profile, and whether there is one.
+func textAt(table map[string]any, key string) (text string, has bool) {
 	if outer, inner, nested := strings.Cut(key, "."); nested {
 		table, _ = table[outer].(map[string]any)
 		key = inner
 	}
-	text, _ := table[key].(string)
-	return text
+	text, has = table[key].(string)
+	return text, has
 }
