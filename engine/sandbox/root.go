@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrRefused reports a path that a file tool must not use. Nothing was done.
@@ -100,6 +102,9 @@ func (r *Root) Resolve(name string) (string, error) {
 			return "", tidy(err, name)
 		}
 		done = next
+	}
+	if len(r.dir)+len(done)+2 > unix.PathMax { // or folders would be made on the way to what cannot be
+		return "", fmt.Errorf("%w: %.60q… is a longer path than Linux has", ErrRefused, name)
 	}
 	return done, nil
 }

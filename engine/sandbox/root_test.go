@@ -238,3 +238,20 @@ func TestRootRemovesAndRenames(t *testing.T) {
 		t.Error("a.txt is still there")
 	}
 }
+
+func TestRootRefusesPathsThatCannotBe(t *testing.T) {
+	dir := t.TempDir()
+	r, err := OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	_, err = r.Write(strings.Repeat("d/", 3000)+"x", nil, nil)
+	want := `refused: "` + strings.Repeat("d/", 30) + `"… is a longer path than Linux has`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("it left %v: %v", left, err)
+	}
+}

@@ -147,11 +147,16 @@ func (c config) limit(e *engine.Config) {
 	}
 }
 
+// mostSteps is more than any turn takes; the steps of all rounds of a goal are added up.
+const mostSteps = 1_000_000
+
 // checkLimits says what is wrong with the limits before anything is begun.
 func (c config) checkLimits() error {
 	switch {
 	case c.MaxSteps < 0:
 		return usagef("max_steps %d: it must be positive", c.MaxSteps)
+	case c.MaxSteps > mostSteps:
+		return usagef("max_steps %d: the most is %d", c.MaxSteps, mostSteps)
 	case c.Parallel < 0:
 		return usagef("parallel_calls %d: it must be positive", c.Parallel)
 	case c.Goal.Rounds < 0:
