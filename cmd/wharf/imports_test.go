@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"engine/egress":                  {},
 	"engine/secret":                  {},
 	"engine/sandbox":                 {"engine/egress"},
+	"engine/sandbox/sandboxtest":     {},
 	"engine/patch":                   {},
 	"engine/permission":              {"engine/session", "engine/patch", "engine/egress"},
 	"engine/hook":                    {"engine/session"},

@@ -57,6 +57,12 @@ func attempt(name string, args []string) int {
 		pid, _ := strconv.Atoi(args[0])
 		tell("signal", unix.Kill(pid, 0))
 		tell("group", unix.Kill(0, 0))
+	case "exchange":
+		tell("exchange", unix.Renameat2(unix.AT_FDCWD, args[0], unix.AT_FDCWD, args[1], unix.RENAME_EXCHANGE))
+	case "stay":
+		return stay(os.Getenv(args[0]))
+	case "reach":
+		return reach(args[0], args[1:])
 	case "renew":
 		renew(args[0])
 	case "scope":

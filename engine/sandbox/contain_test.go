@@ -5,10 +5,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wharf-agent/wharf/engine/sandbox/sandboxtest"
 )
 
 const canary = "canary-7f3a"
@@ -52,31 +55,12 @@ func TestRefusesReading(t *testing.T) {
 		t.Setenv("PATH", filepath.Join(home, "bin")+":"+os.Getenv("PATH"))
 		sc := newScene(t)
 		s := open(t, rung, Config{Workspace: sc.ws})
-		pid := os.Getpid()
-		tests := []struct{ name, line string }{
-			{"by its absolute path", "cat " + sc.secret},
-			{"by dot dot", "cat ../outside/secret"},
-			{"by a link that was there", "cat planted"},
-			{"by a folder's link that was there", "cat planted-folder/secret"},
-			{"by a link of its own", "ln -s " + sc.secret + " l; cat l"},
-			{"by a hard link of its own", "ln " + sc.secret + " h; cat h"},
-			{"by moving it in", "mv " + sc.secret + " m; cat m"},
-			{"by the root of its parent", "cat /proc/$PPID/root" + sc.secret},
-			{"by its own root", "cat /proc/self/root" + sc.secret},
-			{"by the root of this process", fmt.Sprintf("cat /proc/%d/root%s", pid, sc.secret)},
-			{"by the working directory of this process", fmt.Sprintf("cat /proc/%d/cwd/../outside/secret", pid)},
-			{"by the environment of this process", fmt.Sprintf("cat /proc/%d/environ", pid)},
-			{"by the environment of the first process", "cat /proc/1/environ /proc/$PPID/environ"},
-			{"by its own environment", "env; export -p"},
-			{"by an inherited descriptor", fmt.Sprintf("cat 0<&%d; cat /proc/self/fd/%d /proc/$PPID/fd/%d", sc.fd, sc.fd, sc.fd)},
-			{"by a listing of the folder", "cat " + sc.outside + "/*"},
-			{"in the user's home", "cat " + home + "/.ssh/id"},
-		}
-		for _, tt := range tests {
-			t.Run(tt.name, func(t *testing.T) {
-				out, _ := sh(t, s, tt.line+"\necho; echo tried")
+		at := sandboxtest.Places{Outside: sc.outside, Home: home, Host: os.Getpid(), FD: sc.fd}
+		for _, tt := range sandboxtest.Reading {
+			t.Run(tt.Name, func(t *testing.T) {
+				out, _ := sh(t, s, at.Script(tt.Line))
 				if strings.Contains(out, canary) || !has(out, "tried") {
-					t.Errorf("Run(%q) printed:\n%s", tt.line, out)
+					t.Errorf("Run(%q) printed:\n%s", tt.Line, out)
 				}
 			})
 		}
@@ -86,31 +70,13 @@ func TestRefusesReading(t *testing.T) {
 // What must not be written: whatever the attempt says, the outside stays as it was.
 func TestRefusesWriting(t *testing.T) {
 	onEachRung(t, func(t *testing.T, rung Rung) {
-		tests := []struct{ name, line string }{
-			{"over a file", "echo x > ../outside/secret"},
-			{"at the end of a file", "echo x >> $OUT/secret"},
-			{"a new file", "echo x > $OUT/new"},
-			{"through a link that was there", "echo x > planted"},
-			{"in a linked folder", "echo x > planted-folder/new"},
-			{"through a link of its own", "ln -s $OUT/new l; echo x > l"},
-			{"by moving a file out", "mv own.txt $OUT/"},
-			{"by moving a file in", "mv $OUT/secret ."},
-			{"by a hard link out", "ln own.txt $OUT/own"},
-			{"by a new folder", "mkdir $OUT/d"},
-			{"by a link outside", "ln -s x $OUT/l"},
-			{"by a pipe outside", "mkfifo $OUT/f"},
-			{"by deleting", "rm -rf $OUT/secret $OUT"},
-			{"beside the workspace", "echo x > ../sibling"},
-			{"by emptying", "truncate -s 0 $OUT/secret; true > $OUT/secret"},
-			{"through the root of its parent", "echo x > /proc/$PPID/root$OUT/new"},
-			{"in a read-only folder of tools", "echo x > $TOOLS/new"},
-		}
+		tests := append(slices.Clone(sandboxtest.Writing), sandboxtest.Attempt{Name: "in a read-only folder of tools", Line: "echo x > $TOOLS/new"})
 		for _, tt := range tests {
-			t.Run(tt.name, func(t *testing.T) {
+			t.Run(tt.Name, func(t *testing.T) {
 				sc := newScene(t)
 				tools := folder(t)
 				s := open(t, rung, Config{Workspace: sc.ws, Roots: []string{tools}})
-				out, _ := sh(t, s, "OUT="+sc.outside+" TOOLS="+tools+"\n"+tt.line+"\necho; echo tried")
+				out, _ := sh(t, s, "TOOLS="+tools+"\n"+sandboxtest.Places{Outside: sc.outside}.Script(tt.Line))
 				if !has(out, "tried") {
 					t.Errorf("the attempt did not run:\n%s", out)
 				}

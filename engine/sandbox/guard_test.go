@@ -6,8 +6,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wharf-agent/wharf/engine/sandbox/sandboxtest"
 )
 
 // repository makes a workspace with a repository, another one in it, one that is a
@@ -15,12 +18,7 @@ import (
 func repository(t *testing.T) string {
 	t.Helper()
 	ws := folder(t)
-	for path, content := range map[string]string{
-		".git/HEAD": "ref: refs/heads/main\n", ".git/config": "[core]\n\trepositoryformatversion = 0\n", ".git/hooks/pre-commit": canary, ".git/info/attributes": canary,
-		".git/modules/sub/config": canary, ".git/worktrees/w/gitdir": canary, ".git/objects/x": "x", ".git/refs/heads/x": "x",
-		"vendor/lib/.git/config": canary, "vendor/lib/.git/hooks/post-checkout": canary, "sub/.git": "gitdir: ../.git/modules/sub\n",
-		".vscode/tasks.json": canary, ".envrc": canary, "own.txt": "own\n",
-	} {
+	for path, content := range sandboxtest.Repository(canary) {
 		write(t, filepath.Join(ws, path), content)
 	}
 	return ws
@@ -70,25 +68,13 @@ func guarded(all map[string]string) map[string]string {
 // about it: what is there cannot be written or moved, and what is new is moved away.
 func TestRefusesProtected(t *testing.T) {
 	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
-	for _, line := range []string{
-		"echo x > .git/hooks/pre-commit", "echo x >> .git/config", "echo x > .git/hooks/new; chmod +x .git/hooks/new", "echo x > .git/modules/sub/config", "echo x > .git/info/attributes",
-		"rm .git/hooks/pre-commit", "rm -rf .git/hooks", "rm -rf .git; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit", "mv .git/hooks h; mkdir .git/hooks; echo x > .git/hooks/pre-commit",
-		"mv .git g && mkdir -p .git/hooks && echo x > .git/hooks/pre-commit", "mv .git/info i; mkdir .git/info; echo x > .git/info/attributes", "mv .git/worktrees w", "echo x > .git/worktrees/w/gitdir",
-		"mv .git/config c; echo x > .git/config", "ln -sf own.txt .git/config", "ln -f own.txt .git/config", "cp own.txt .git/config", "truncate -s 0 .git/config", "dd if=own.txt of=.git/config conv=notrunc",
-		"mv own.txt .git/config", "mkdir d; mv -T d .git/hooks", "mv --exchange .git/config own.txt", "echo x > sub/.git", "rm sub/.git; echo x > sub/.git", "mv sub/.git p",
-		"echo x > vendor/lib/.git/hooks/post-checkout", "rm -rf vendor/lib/.git/hooks", "mv vendor/lib/.git vendor/lib/g; mkdir vendor/lib/.git; echo x > vendor/lib/.git/config",
-		"echo x > .vscode/tasks.json", "echo x > .vscode/new", "rm -rf .vscode", "mv .vscode v; mkdir .vscode", "echo x > .envrc", "rm .envrc", "mv .envrc e; echo x > .envrc", "chmod 777 .git/hooks/pre-commit .envrc",
-		"echo x > .wharf/x", "rmdir .wharf", "mv .wharf w", "ln -s own.txt .wharf/l", "mount -o remount,rw,bind .git/config", "umount .git/config",
-		// what was not there
-		"echo x > .git/commondir", "echo x > .git/config.worktree", "echo x > .mcp.json", "mkdir .claude; echo x > .claude/settings.json", "ln -s own.txt .mcp.json", "mkfifo .cursor", "mkdir vendor/lib/.claude",
-		"ln -s /nowhere .idea", "mv own.txt .codex", "echo x > .git/worktrees/w/commondir",
-	} {
-		t.Run(line, func(t *testing.T) {
+	for _, tt := range slices.Concat(sandboxtest.Protected, sandboxtest.Planted, sandboxtest.OwnFolder) {
+		t.Run(tt.Name, func(t *testing.T) {
 			ws := repository(t)
 			before := guarded(snapshot(t, ws))
 			before[".git/hooks/"], before["vendor/lib/.git/hooks/"] = "", ""
 			s := open(t, Bubblewrap, Config{Workspace: ws})
-			out, _ := sh(t, s, line+"\necho; echo tried")
+			out, _ := sh(t, s, sandboxtest.Places{Probe: probe(t)}.Script(tt.Line))
 			if !has(out, "tried") {
 				t.Fatalf("the attempt did not run:\n%s", out)
 			}

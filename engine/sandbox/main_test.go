@@ -121,9 +121,9 @@ func sh(t *testing.T, s *Sandbox, line string) (string, Result) {
 }
 
 // probe is the start of a shell line that makes an attempt.
-func probe(t *testing.T, name string, args ...string) string {
+func probe(t *testing.T, args ...string) string {
 	t.Helper()
-	return strings.Join(append([]string{self(t), "probe", name}, args...), " ")
+	return strings.Join(append([]string{self(t), "probe"}, args...), " ")
 }
 
 // waitFree waits until nobody holds the lock on path, which must have been held.
