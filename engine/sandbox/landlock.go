@@ -25,23 +25,28 @@ type landlock struct {
 
 func (landlock) rung() Rung { return Landlock }
 
+// gaps begin with the names that docs/security.md has for them.
 func (l landlock) gaps() []string {
 	all := []string{
-		"whether a path exists, its size and where a link leads can be asked anywhere, and folders be watched; folders and files cannot be opened",
-		"mode, times and extended attributes of files of the same user can be changed anywhere",
-		"protected paths in the workspace are not read-only for commands",
-		"temporary files are on the host's disk, without a size limit",
-		"processes of the host can be counted; System V memory and message queues are shared with it",
-		"if Wharf's monitor process is killed, what left the command's session outlives it",
+		"protected paths inside the workspace: commands can write those that are there",
+		"attributes of files: mode, times and extended attributes of files of the same user can be changed anywhere",
+		"existence and size: whether a path exists, its size and where a link leads can be asked anywhere, and folders be watched; folders and files cannot be opened",
+		"users of the host: /etc/passwd and /etc/group can be read",
+		"processes of the host: they can be counted, and those of the same user be given other priorities and limits",
+		"System V shared memory, semaphores and message queues: they are shared with the host",
+		"temporary files: they are on the host's disk, limited only with all else that is written",
+		"end of the tree: if Wharf's monitor process is killed, what left the command's session outlives it",
+		"loopback: a server and its client within one run cannot talk to each other",
+		"/proc: most of it cannot be read, a process's own entries neither",
 	}
 	if len(l.sandbox.cfg.Network.Allow) > 0 {
 		all = append(all, networkGap)
 	}
 	if l.abi < 6 {
-		all = append(all, "processes of the same user can be signalled, and a tree that renews itself fast enough outlives the command (needs Linux 6.12)")
+		all = append(all, "processes of the host: those of the same user can be signalled, and a tree that renews itself fast enough outlives the command (needs Linux 6.12)")
 	}
 	if l.abi < 3 {
-		all = append(all, "truncate is refused, also in the workspace (needs Linux 6.2)")
+		all = append(all, "truncate: it is refused, also in the workspace (needs Linux 6.2)")
 	}
 	return all
 }
