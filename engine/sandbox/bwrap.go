@@ -169,12 +169,17 @@ func (b bwrap) limit(l *launch, c Command) (err error) {
 	if l.group, err = takeGroup(b.grouped, l.limits); err != nil {
 		return err
 	}
-	l.gate, err = newGate(l.limits.bounds(c.Timeout, b.grouped, 0), l.group)
+	if l.gate, err = newGate(l.limits.bounds(c.Timeout, b.grouped, 0), l.group); err != nil {
+		return err
+	}
+	if c.Profile != FullAccess { // which mounts over what is there, for a person's own command
+		l.gate.guard = cmp.Or(c.guard, &guard{}) // the probe's is empty: whether mounts can be looked at here
+	}
 	l.told = func(pid int) error {
 		theKeeper.watch(pid)
 		return l.gate.open(pid)
 	}
-	return err
+	return nil
 }
 
 // args returns bubblewrap's arguments for a command.

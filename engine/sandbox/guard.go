@@ -1,13 +1,15 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // guard is what a run must leave as it is in a workspace that it may write: the
@@ -19,6 +21,8 @@ type guard struct {
 	bare    []string // where a repository would be, if what may be written is none
 	keepGit bool     // all of .git is read-only
 	notes   []string // of what was taken away as it was made
+
+	seen map[string]spot // what is to be mounted, as it was looked at
 }
 
 // lookout knows the guards of the commands that run. Where one of them makes what is protected, the
@@ -69,24 +73,55 @@ var gitNames = []string{"hooks", "config", "config.worktree", "commondir", "modu
 // newGuard looks at the workspace as it is now. A link where something is protected
 // is an error: nothing can be mounted over one.
 func (s *Sandbox) newGuard(profile Profile) (guard, error) {
-	g := guard{keepGit: s.cfg.VCS == VCSReadOnly}
-	if s.cfg.None || profile != WorkspaceWrite {
+	g := guard{keepGit: s.cfg.VCS == VCSReadOnly, seen: map[string]spot{}}
+	if s.cfg.None || profile == FullAccess {
+		return g, nil
+	}
+	for _, path := range append([]string{s.cfg.Workspace}, s.cfg.Write...) {
+		if _, err := g.see(path); err != nil {
+			return g, err
+		}
+	}
+	if profile != WorkspaceWrite {
 		return g, nil
 	}
 	s.look.Do(s.findRepositories)
-	// So that no command can make it; where that fails, it counts as absent.
-	_ = os.Mkdir(filepath.Join(s.cfg.Workspace, ".wharf"), 0o755)
+	makeIn(s.cfg.Workspace, ".wharf")
 	for _, top := range s.writable() {
 		if err := g.add(top, true); err != nil {
 			return g, err
 		}
 	}
 	for _, top := range s.repositories {
+		if _, _, err := lookFree(top); err != nil {
+			continue // a command has moved it, and what a link leads to instead is not the workspace's
+		}
 		if err := g.add(top, false); err != nil {
 			return g, err
 		}
 	}
 	return g, nil
+}
+
+// makeIn makes a folder, so that no command can make it; where that fails, it counts as absent.
+func makeIn(dir, name string) {
+	above, err := openFree("/", dir)
+	if err != nil {
+		return
+	}
+	defer func() { _ = above.Close() }()
+	if made, err := makeFree(above, name, 0o755); err == nil {
+		_ = made.Close()
+	}
+}
+
+// see returns of what kind a path is that is to be mounted, and notes what is there.
+func (g *guard) see(path string) (kind uint32, err error) {
+	at, kind, err := lookFree(path)
+	if err == nil {
+		g.seen[path] = at
+	}
+	return kind, err
 }
 
 // linked is the path of a link where something is protected.
@@ -121,30 +156,29 @@ func (g *guard) add(top string, outermost bool) error {
 
 // seal has a path be read-only if it is there.
 func (g *guard) seal(path string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case err != nil:
-		g.absent = append(g.absent, path)
-	case info.Mode().Type() == fs.ModeSymlink:
-		return linked(path)
-	default:
-		g.sealed = append(g.sealed, path)
+	_, err := g.see(path)
+	if link, ok := errors.AsType[linked](err); ok {
+		return link
 	}
+	if err != nil {
+		g.absent = append(g.absent, path)
+		return nil
+	}
+	g.sealed = append(g.sealed, path)
 	return nil
 }
 
 // pin has a folder stay where it is; there is whether it is a folder at all.
 func (g *guard) pin(dir string) (there bool, err error) {
-	info, err := os.Lstat(dir)
-	switch {
-	case err != nil:
-		return false, nil
-	case info.Mode().Type() == fs.ModeSymlink:
-		return false, linked(dir)
-	case info.IsDir():
-		g.pinned = append(g.pinned, dir)
+	kind, err := g.see(dir)
+	if link, ok := errors.AsType[linked](err); ok {
+		return false, link
 	}
-	return info.IsDir(), nil
+	if err != nil || kind != unix.S_IFDIR {
+		return false, nil
+	}
+	g.pinned = append(g.pinned, dir)
+	return true, nil
 }
 
 // addGit adds what git reads and runs later, or all of .git. A .git that is a file points to such a
@@ -161,7 +195,7 @@ func (g *guard) addGit(git string) error {
 	if !there || g.keepGit {
 		return g.seal(git)
 	}
-	_ = os.Mkdir(filepath.Join(git, "hooks"), 0o755) // likewise, so that no command can make it
+	makeIn(git, "hooks")
 	if _, err := g.pin(filepath.Join(git, "info")); err != nil {
 		return err
 	}
@@ -231,30 +265,6 @@ func (s *Sandbox) quarantine(g guard) (notes []string) {
 		}
 	}
 	return append(notes, s.takeAway(g.absent)...)
-}
-
-// takeAway moves what is there of protected paths that were not there into quarantine.
-func (s *Sandbox) takeAway(absent []string) (notes []string) {
-	for _, path := range absent {
-		if _, err := os.Lstat(path); err != nil {
-			continue
-		}
-		rel, err := filepath.Rel(s.cfg.Workspace, path)
-		if err != nil {
-			continue
-		}
-		to := filepath.Join(".wharf", "quarantine", time.Now().UTC().Format("20060102-150405.000")+"-"+strings.ReplaceAll(rel, "/", "-"))
-		err = os.MkdirAll(filepath.Join(s.cfg.Workspace, ".wharf", "quarantine"), 0o700)
-		if err == nil {
-			err = os.Rename(path, filepath.Join(s.cfg.Workspace, to))
-		}
-		if err != nil {
-			notes = append(notes, fmt.Sprintf("the command made %s, which is protected, and it could not be moved away: %v: look at it before you use anything here", rel, err))
-			continue
-		}
-		notes = append(notes, fmt.Sprintf("the command made %s, which is protected: it was moved to %s. Ask for approval instead of working around it", rel, to))
-	}
-	return notes
 }
 
 // sealing are the arguments of bubblewrap that hold the guard. A folder is mounted over

@@ -132,6 +132,7 @@ type gate struct {
 	file   *os.File // a pipe, open at both ends here and there: that we end is no answer
 	bounds []bound
 	group  *group // nil if there is none
+	guard  *guard // what was looked at; nil if nothing was
 }
 
 func newGate(bounds []bound, group *group) (*gate, error) {
@@ -162,6 +163,9 @@ func (g *gate) open(pid int) error {
 	err := applyAll(g.bounds, pid)
 	if err == nil && g.group != nil {
 		err = g.group.enter(pid)
+	}
+	if err == nil && g.guard != nil {
+		err = moored(pid, g.guard.seen)
 	}
 	if err == nil {
 		_, err = g.file.Write([]byte{1})

@@ -16,9 +16,10 @@ import (
 // from "failed".
 type report struct {
 	ended chan struct{}       // the pipe was read to its end
-	known chan struct{}       // pid is known, or will not be
+	known chan struct{}       // pid is known, or will not be; closed by announce
 	told  func(pid int) error // is told pid; may be nil. An error is why nothing runs
 
+	once  sync.Once // for announce
 	mu    sync.Mutex
 	pid   int      // of the first process in the sandbox, as the host sees it
 	whole identity // the same, which ends when all in its namespace has
@@ -61,9 +62,7 @@ func readReport(f *os.File, told func(pid int) error) *report {
 
 // read takes in each document; after one that is malformed it only drains.
 func (r *report) read(f io.Reader) {
-	var once sync.Once
-	announce := func() { once.Do(func() { close(r.known) }) }
-	defer announce()
+	defer r.announce()
 	dec := json.NewDecoder(io.LimitReader(f, longestReport))
 	for {
 		var line statusLine
@@ -73,10 +72,13 @@ func (r *report) read(f io.Reader) {
 		}
 		r.take(line)
 		if line.ChildPID != nil {
-			announce()
+			r.announce()
 		}
 	}
 }
+
+// announce says that pid is known, or will not be.
+func (r *report) announce() { r.once.Do(func() { close(r.known) }) }
 
 func (r *report) take(line statusLine) {
 	r.mu.Lock()
@@ -88,7 +90,11 @@ func (r *report) take(line statusLine) {
 		if r.told == nil {
 			return
 		}
-		if err := r.told(r.pid); err != nil {
+		r.mu.Unlock() // it may take a while, in which the command can be ended
+		r.announce()
+		err := r.told(*line.ChildPID)
+		r.mu.Lock()
+		if err != nil {
 			r.final = final{failure: err.Error()}
 		}
 	case line.ExitCode != nil:
