@@ -79,6 +79,45 @@ func TestNestedCallOutsideATurn(t *testing.T) {
 	}
 }
 
+// A call of an extension's is never wider than what it is part of: what a person may
+// allow the model, an extension cannot even ask for.
+func TestNestedCallIsNotWider(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"fly", "denied: an extension cannot ask for more than the sandbox allows"},
+		{"refused", "denied: not now"},
+		{"panic", "denied: the tool broke down: no idea"},
+		{"", "ran"},
+	} {
+		t.Run(tt.text, func(t *testing.T) {
+			person := &approver{answers: []permission.Answer{{Allowed: true}}}
+			var e *engine.Engine
+			var got tool.Result
+			e, _ = newEngine(t, `{"calls":[{"name":"outer","arguments":{"text":"x"}}]}`+"\n"+`{"text":"done"}`, func(c *engine.Config) {
+				policy, err := permission.New(permission.WorkspaceWrite, permission.ApproveAsk)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Policy, c.Tools, c.Approver = policy, &tool.Registry{}, person
+				outer := fake("outer", permission.Executes, func(ctx context.Context, _ tool.Call) (r tool.Result, err error) {
+					got, err = e.CallTool(ctx, "ext", tool.Call{Name: "wide", Arguments: fmt.Appendf(nil, `{"text":%q}`, tt.text)})
+					return got, err
+				})
+				wide := fake("wide", permission.Executes, func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{Content: "ran"}, nil })
+				if err := errors.Join(c.Tools.Add(outer), c.Tools.Add(wideTool{wide.(fakeTool)})); err != nil {
+					t.Fatal(err)
+				}
+			})
+			e.Turn(t.Context(), engine.Input{Text: "go"})
+			if got.Content != tt.want || (got.Code == tool.Denied) != (tt.want != "ran") {
+				t.Errorf("CallTool = %+v; want %q", got, tt.want)
+			}
+			if len(person.asked) > 0 {
+				t.Errorf("a person was asked %q", person.asked)
+			}
+		})
+	}
+}
+
 // idle is an engine that has run nothing yet.
 func idle(t *testing.T) *engine.Engine {
 	_, log := createLog(t, nil)

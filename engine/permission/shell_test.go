@@ -91,11 +91,26 @@ var (
 
 // However a denied command is wrapped and spelled, and a real shell runs it, it
 // stays denied.
-func TestDeniedStaysDenied(t *testing.T) {
+func TestDeniedStaysDenied(t *testing.T) { rapid.Check(t, staysDenied(t)) }
+
+// The same, with wraps and spellings that the fuzzer looks for.
+func FuzzDeniedStaysDenied(f *testing.F) {
+	for step := range byte(8) { // what is drawn from: without enough of it an input is none
+		seed := make([]byte, 4<<10)
+		for i := range seed {
+			seed[i] = byte(i) * (step*2 + 1) >> (i % 3)
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(rapid.MakeFuzz(staysDenied(f)))
+}
+
+// staysDenied is what holds for each way to wrap and spell the denied command.
+func staysDenied(t testing.TB) func(t *rapid.T) {
 	shells := []string{"/bin/sh", "/bin/bash"}
 	bin, ran := canaryIn(t)
 	p := policyOf(t, WorkspaceWrite, "deny exec(canary sings *)", "allow exec")
-	rapid.Check(t, func(t *rapid.T) {
+	return func(t *rapid.T) {
 		script := spell(t, "canary") + " " + spell(t, "sings")
 		end := ""
 		for range rapid.IntRange(0, 2).Draw(t, "prefixes") {
@@ -124,11 +139,11 @@ func TestDeniedStaysDenied(t *testing.T) {
 		if _, err := os.Stat(ran); err != nil {
 			t.Fatalf("%s does not run it, so this proves nothing:\n%s\n%s", shell, script, out)
 		}
-	})
+	}
 }
 
 // canaryIn makes a folder with a program that leaves a mark when it sings.
-func canaryIn(t *testing.T) (bin, mark string) {
+func canaryIn(t testing.TB) (bin, mark string) {
 	bin = t.TempDir()
 	mark = filepath.Join(bin, "ran")
 	if err := os.WriteFile(filepath.Join(bin, "canary"), []byte("#!/bin/sh\n[ \"$1\" = sings ] && echo >>"+mark+"\n"), 0o755); err != nil {
