@@ -38,7 +38,12 @@ func TestSecurityPageNamesTests(t *testing.T) {
 		there[strings.TrimSpace(strings.TrimPrefix(line, "func "))] = true
 	}
 	named := regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9_]*)`").FindAllStringSubmatch(readSecurityPage(t), -1)
-	if len(named) < 20 {
+	for _, m := range regexp.MustCompile("`([a-z_]+\\.txtar)`").FindAllStringSubmatch(readSecurityPage(t), -1) {
+		if _, err := os.Stat("testdata/script/" + m[1]); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(named) < 60 {
 		t.Errorf("the page names %d tests", len(named))
 	}
 	for _, name := range named {
