@@ -42,7 +42,7 @@ const (
 var aliases = map[string][]string{
 	"Bash":      {"exec", "write_stdin"},
 	"exec":      {"exec", "write_stdin"},
-	"Read":      {"read_file", "grep", "find_files"},
+	"Read":      {"read_file", "grep", "find_files", "list_dir"},
 	"Edit":      {"write_file", "edit_file", "apply_patch"},
 	"Write":     {"write_file", "edit_file", "apply_patch"},
 	"MultiEdit": {"write_file", "edit_file", "apply_patch"},
@@ -56,7 +56,7 @@ var aliases = map[string][]string{
 }
 
 // unaliased are further tools of Wharf, of this release and later ones.
-var unaliased = []string{"list_dir", "list_exec_sessions", "skill", "cron", "ask_user"}
+var unaliased = []string{"list_exec_sessions", "skill", "cron", "ask_user"}
 
 // Names lists the names that rules may have for Wharf's own tools, sorted.
 func Names() []string {
@@ -105,7 +105,7 @@ func (r *Rule) setPattern(pattern string) error {
 		}
 		r.kind = onCommand
 		return nil
-	case "read_file", "grep", "find_files":
+	case "read_file", "grep", "find_files", "list_dir":
 		r.kind = onRead
 	case "write_file", "edit_file", "apply_patch":
 		r.kind = onWrite

@@ -74,7 +74,7 @@ func (p *Policy) subjectOf(c Call) subject {
 		if typed := strings.Trim(arguments.Text, quietKeys); typed != "" || !readable {
 			s.line = readTyped(typed)
 		}
-	case "read_file", "grep", "find_files":
+	case "read_file", "grep", "find_files", "list_dir":
 		s.kind = onRead
 	case "write_file", "edit_file", "apply_patch":
 		s.kind = onWrite

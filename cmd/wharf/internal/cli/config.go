@@ -59,6 +59,7 @@ type config struct {
 	rows    map[string][]string // the files in which each extension has a row
 	brought map[string]string   // the extensions' files that the project names
 	user    string              // the user's own file
+	project string              // the project's, if it is trusted
 	rules   []permission.Rule   // of all layers
 	hosts   []egress.Entry      // that commands may reach, by the configuration and by flags
 	trust   *trust
@@ -106,6 +107,7 @@ var variables = map[string]string{
 // overrides the ones before, key by key.
 type loader struct {
 	user    string // the user's own file
+	project string // the project's, if it is trusted
 	merged  map[string]any
 	order   []string            // the extensions' names, in the order of their first mention
 	rows    map[string][]string // where each of them is mentioned
@@ -293,7 +295,7 @@ func (l *loader) config() (config, error) {
 	if err := toml.NewEncoder(&text).Encode(l.merged); err != nil {
 		return config{}, err
 	}
-	cfg := config{order: l.order, rows: l.rows, brought: l.brought, user: l.user, rules: l.rules, trust: l.trust}
+	cfg := config{order: l.order, rows: l.rows, brought: l.brought, user: l.user, project: l.project, rules: l.rules, trust: l.trust}
 	if _, err := toml.Decode(text.String(), &cfg); err != nil {
 		return config{}, err
 	}

@@ -242,8 +242,18 @@ func (e *equipment) load(ctx context.Context, cfg config, store installed, flags
 			return usagef("--ext %w", err)
 		}
 		flags[i].read()
+		if cfg.Extensions[flags[i].name].Path == "" { // else the row is about another file
+			if err := cfg.refuseProjectRow(flags[i].name); err != nil {
+				return err
+			}
+		}
 		if _, was := store.take(flags[i].name); was {
 			view.notice("the extension %q of --ext stands in for the installed one", flags[i].name)
+		}
+	}
+	for _, m := range store {
+		if err := cfg.refuseProjectRow(m.Name); err != nil {
+			return err
 		}
 	}
 	if err := e.loadConfigured(ctx, h, cfg, &store, flags, view); err != nil {

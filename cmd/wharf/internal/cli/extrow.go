@@ -41,6 +41,15 @@ func (l *loader) noteRows(from string, keys []toml.Key) {
 	}
 }
 
+// refuseProjectRow refuses a row of the project's for an extension that is the user's: it
+// could disarm a guard.
+func (c config) refuseProjectRow(name string) error {
+	if c.project == "" || !slices.Contains(c.rows[name], c.project) {
+		return nil
+	}
+	return usagef("%s: the extension %q is your own, and a project has no say in it: take [extensions.%s] out there", c.project, name, name)
+}
+
 // withoutRow says how to be rid of an extension's row.
 func (c config) withoutRow(name string) string {
 	return fmt.Sprintf("take [extensions.%s] out of %s", name, strings.Join(c.rows[name], " and "))

@@ -48,6 +48,7 @@ func (l *loader) addProject(workspace string) error {
 		l.notices = append(l.notices, fmt.Sprintf("%s was left out: %v", path, err))
 		return nil
 	}
+	l.project = path
 	before := l.files()
 	if err := l.addFile(path, text, l.refuseOwn); err != nil {
 		return err
