@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // confiner is one rung of the ladder.
@@ -68,6 +69,9 @@ func (s *Sandbox) climb(ctx context.Context) (by confiner, notice string, err er
 		}
 		noBwrap = err.Error()
 		s.noBwrap = noBwrap
+		if fewFiles(noBwrap) { // bubblewrap works here, so no weaker rung is taken
+			return nil, "", refusal(noBwrap, "")
+		}
 	}
 	noLandlock := `the configuration requires it (sandbox.require = "bwrap")`
 	if s.cfg.Require != Bubblewrap {
@@ -82,6 +86,12 @@ func (s *Sandbox) climb(ctx context.Context) (by confiner, notice string, err er
 
 // refusal words why nothing can be run.
 func refusal(noBwrap, noLandlock string) error {
+	for _, why := range []string{noBwrap, noLandlock} {
+		if fewFiles(why) {
+			return unavailable("Sandbox unavailable: Wharf may not open as many files as a sandbox needs (" + why +
+				"): raise the limit (ulimit -n 1024) and start Wharf again. The command was not run.")
+		}
+	}
 	if noBwrap != "" {
 		return unavailable("Sandbox unavailable: this system does not let bubblewrap create user namespaces (" + noBwrap +
 			`). On Ubuntu 24.04 and later add the AppArmor profile shown by "wharf doctor". The command was not run.`)
@@ -89,6 +99,9 @@ func refusal(noBwrap, noLandlock string) error {
 	return unavailable("Sandbox unavailable: bubblewrap is not installed and " + noLandlock +
 		". Install bubblewrap (apt install bubblewrap). The command was not run.")
 }
+
+// fewFiles reports whether why tells of the limit on open files that Wharf was started with.
+func fewFiles(why string) bool { return strings.Contains(strings.ToLower(why), "too many open files") }
 
 // weakerNotice is the sentence said once when Landlock had to do.
 func (s *Sandbox) weakerNotice(noBwrap string) string {

@@ -34,6 +34,7 @@ func TestLadder(t *testing.T) {
 	none := func() int { return 0 }
 	hangs := fakeProgram(t, "exec sleep 1000\n")
 	lies := fakeProgram(t, `echo '{"child-pid": 2147483647} {"exit-code": 1}' >&4`)
+	starved := fakeProgram(t, "echo 'bwrap: open pipe: Too many open files' >&2\nexit 1\n")
 	tests := []struct {
 		name     string
 		bwrap    []string
@@ -76,6 +77,13 @@ func TestLadder(t *testing.T) {
 			none, "", "", "",
 			"Sandbox unavailable: this system does not let bubblewrap create user namespaces (" + reason +
 				`). On Ubuntu 24.04 and later add the AppArmor profile shown by "wharf doctor". The command was not run.`,
+		},
+		{
+			"with too few files to open no weaker rung is taken, and that is what is said",
+			[]string{starved},
+			landlockVersion, "", "", "",
+			"Sandbox unavailable: Wharf may not open as many files as a sandbox needs (open pipe: Too many open files): " +
+				"raise the limit (ulimit -n 1024) and start Wharf again. The command was not run.",
 		},
 		{
 			"required and missing", nil, landlockVersion, Bubblewrap, "", "",

@@ -18,12 +18,15 @@ type guard struct {
 	pinned  []string // folders that must stay where they are, the outer ones first
 	sealed  []string // what is read-only
 	absent  []string // protected names that are not there
-	bare    []string // where a repository would be, if what may be written is none
+	news    []news   // what is only told of where a command makes it
 	keepGit bool     // all of .git is read-only
 	notes   []string // of what was taken away as it was made
 
 	seen map[string]spot // what is to be mounted, as it was looked at
 }
+
+// news is a path at which there is nothing yet, and what is said where a command makes something.
+type news struct{ path, note string }
 
 // lookout knows the guards of the commands that run. Where one of them makes what is protected, the
 // next to begin or end takes it away: a long one must not leave it there for hours, and two that
@@ -189,13 +192,14 @@ func (g *guard) addGit(git string) error {
 		return err
 	}
 	if _, missing := os.Lstat(git); missing != nil {
-		g.bare = append(g.bare, git)
+		g.news = append(g.news, news{git, "the command made a repository: what its hooks and configuration say is the command's word"})
 		return nil
 	}
 	if !there || g.keepGit {
 		return g.seal(git)
 	}
 	makeIn(git, "hooks")
+	g.expectUnderWay(git)
 	if _, err := g.pin(filepath.Join(git, "info")); err != nil {
 		return err
 	}
@@ -205,6 +209,17 @@ func (g *guard) addGit(git string) error {
 		}
 	}
 	return g.addWorktrees(filepath.Join(git, "worktrees"))
+}
+
+// expectUnderWay has a rebase or the like be told of that a command leaves: git goes on with it by
+// what stands in these folders, a rebase's "exec" among that.
+func (g *guard) expectUnderWay(git string) {
+	for _, name := range []string{"rebase-merge", "rebase-apply", "sequencer"} {
+		path := filepath.Join(git, name)
+		if _, missing := os.Lstat(path); missing != nil {
+			g.news = append(g.news, news{path, "the command left a rebase under way: what it will run is the command's word"})
+		}
+	}
 }
 
 // addWorktrees adds what says where the other working trees of a repository are.
@@ -221,6 +236,7 @@ func (g *guard) addWorktrees(dir string) error {
 		if there, err := g.pin(tree); err != nil || !there {
 			return err
 		}
+		g.expectUnderWay(tree)
 		for _, name := range []string{"config.worktree", "commondir", "gitdir"} {
 			if err := g.seal(filepath.Join(tree, name)); err != nil {
 				return err
@@ -259,9 +275,9 @@ func (s *Sandbox) findRepositories() {
 // quarantine takes away what a run made under a protected name, before any trusted
 // code sees it, and says so.
 func (s *Sandbox) quarantine(g guard) (notes []string) {
-	for _, git := range g.bare {
-		if _, err := os.Lstat(git); err == nil {
-			notes = append(notes, "the command made a repository: what its hooks and configuration say is the command's word")
+	for _, n := range g.news {
+		if _, err := os.Lstat(n.path); err == nil {
+			notes = append(notes, n.note)
 		}
 	}
 	return append(notes, s.takeAway(g.absent)...)

@@ -133,6 +133,22 @@ func TestNewRepositoryIsTold(t *testing.T) {
 	}
 }
 
+// What git would go on with is told when a command leaves it, and not when it was there before.
+func TestRebaseUnderWayIsTold(t *testing.T) {
+	want := "the command left a rebase under way: what it will run is the command's word"
+	onEachRung(t, func(t *testing.T, rung Rung) {
+		for _, path := range []string{".git/rebase-merge", ".git/rebase-apply", ".git/sequencer", "vendor/lib/.git/rebase-merge", ".git/worktrees/w/rebase-merge"} {
+			s := open(t, rung, Config{Workspace: repository(t)})
+			if out, res := sh(t, s, "mkdir "+path); len(res.Notes) != 1 || res.Notes[0] != want {
+				t.Errorf("%s: Notes = %q\n%s", path, res.Notes, out)
+			}
+			if _, res := sh(t, s, "true"); len(res.Notes) > 0 {
+				t.Errorf("%s: it was there, and it says %q", path, res.Notes)
+			}
+		}
+	})
+}
+
 // Nothing can be mounted over a link, so nothing is run.
 func TestLinkedProtectedPaths(t *testing.T) {
 	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")

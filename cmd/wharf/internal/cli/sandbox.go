@@ -59,7 +59,7 @@ func sandboxRun(ctx context.Context, io stdio, args []string) error {
 	addNetworkFlag(f, &o.allowNet)
 	timeout := f.Duration("timeout", 0, "end the command after this time (default 2m)")
 	f.SetInterspersed(false) // what follows the command is the command's
-	if err := parse(io, f, "sandbox run [flags] -- CMD…", args); err != nil {
+	if err := parse(io, f, "sandbox run [flags] -- CMD…\n\nWhat CMD prints is passed on as it is, escape sequences for the terminal too.", args); err != nil {
 		return err
 	}
 	if f.NArg() == 0 {
