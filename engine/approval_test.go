@@ -240,7 +240,7 @@ func TestWidening(t *testing.T) {
 		{name: "a hook is no answer", text: "fly", hooks: []hook.Hook{approving}, want: nobody},
 		{name: "a rule that asks is told of too", text: "fly", rules: []permission.Rule{rule(permission.Ask, "wide")}, want: `denied: it is to fly; the rule "ask wide" asks: it needs approval, and nobody can be asked`},
 		{name: "a rule that denies", text: "fly", rules: []permission.Rule{rule(permission.Deny, "wide")}, person: yes(), want: `denied by the rule "deny wide": wide is not allowed under it`},
-		{name: "read-only is not left", text: "fly", profile: permission.ReadOnly, person: yes(), want: `denied by the profile "read-only": wide is not allowed under it`},
+		{name: "read-only is not left", text: "fly", profile: permission.ReadOnly, person: yes(), want: `denied by the profile "read-only", beyond which nothing goes: wide is not allowed under it`},
 		{name: "the tool refuses", text: "refused", person: yes(), want: "denied: not now"},
 		{name: "the tool breaks down", text: "panic", person: yes(), want: "denied: the tool broke down: no idea"},
 	} {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,8 @@ type goal struct {
 	rounds int // in all
 	round  int // that is under way, from 1
 	over   bool
-	missed bool // all rounds are used up
+	missed bool   // all rounds are used up
+	gaveUp string // why the model did; empty: it did not
 }
 
 // active reports whether there is something to be reached yet.
@@ -105,11 +107,14 @@ func (t *turn) endGoal(status, note string) error {
 	return t.goalChanged(status, note)
 }
 
-// unreached is why a turn did not complete whose goal was not reached in its rounds;
-// nil if that is not so. A goal that the model gave up is an answer like others.
+// unreached is why a turn did not complete whose goal was not reached; nil if that is
+// not so. Who waits for it must be able to tell, also where the model answered why.
 func (t *turn) unreached() error {
-	if t.goal == nil || !t.goal.missed {
+	switch {
+	case t.goal == nil, !t.goal.missed && t.goal.gaveUp == "":
 		return nil
+	case t.goal.gaveUp != "":
+		return &endError{session.ModelError, errors.New("the model gave the goal up: " + t.goal.gaveUp)}
 	}
 	return &endError{session.MaxSteps, fmt.Errorf("the goal was not reached, and its rounds (%d) are used up: raise goal.rounds, or resume the session to go on", t.goal.rounds)}
 }
@@ -135,6 +140,9 @@ func (t *turn) noteGoal(call session.Call, result tool.Result) error {
 	var said struct{ Status, Note string }
 	if err := json.Unmarshal([]byte(call.Arguments), &said); err != nil {
 		return nil // a hook answered in the tool's place, whatever was called
+	}
+	if said.Status == "given_up" && t.goal.active() {
+		t.goal.gaveUp = cmp.Or(said.Note, "it did not say why")
 	}
 	return t.endGoal(said.Status, said.Note)
 }

@@ -128,8 +128,11 @@ func (p *Policy) Unconfined() *Policy {
 // where none speaks the profile does.
 func (p *Policy) Decide(c Call) (Verdict, string) {
 	verdict, by := table[p.profile][c.Effect], fmt.Sprintf("the profile %q", p.profile)
-	if verdict == Deny || c.Widens != "" && p.profile == ReadOnly {
+	switch {
+	case verdict == Deny:
 		return Deny, by
+	case c.Widens != "" && p.profile == ReadOnly:
+		return Deny, by + ", beyond which nothing goes"
 	}
 	if verdict == Allow && len(p.rules) == 0 { // where nothing is asked, nothing was granted
 		return verdict, by

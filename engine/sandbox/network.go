@@ -63,7 +63,7 @@ func refusals(p *egress.Proxy) (notes []string) {
 	for _, r := range p.Refused() {
 		switch {
 		case r.Unlisted:
-			r.Why += "; what would allow it: sandbox.allow_net"
+			r.Why += "; what would allow it: sandbox.allow_net (--allow-net)"
 		case r.Where == "":
 			r.Why += "; the limit is sandbox.limits.network"
 		}

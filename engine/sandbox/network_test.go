@@ -87,8 +87,8 @@ func TestNetwork(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", out, strings.Join(want, "\n"))
 			}
 			wantNotes := []string{
-				closed + " is not on this run's network allow-list; what would allow it: sandbox.allow_net",
-				"localhost:1 is not on this run's network allow-list; what would allow it: sandbox.allow_net",
+				closed + " is not on this run's network allow-list; what would allow it: sandbox.allow_net (--allow-net)",
+				"localhost:1 is not on this run's network allow-list; what would allow it: sandbox.allow_net (--allow-net)",
 			}
 			if !slices.Equal(res.Notes, wantNotes) {
 				t.Errorf("notes %q; want %q", res.Notes, wantNotes)

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -35,11 +36,12 @@ type sign struct {
 }
 
 const (
-	remedyWrite   = "What would allow it: sandbox.write in the user's configuration (--write PATH for wharf sandbox run)"
-	remedyRead    = "If it is there at all, what would allow it: sandbox.read in the user's configuration (--read PATH for wharf sandbox run)"
+	remedyWrite   = "What would allow it: sandbox.write in the user's configuration (--write PATH)"
+	remedyRead    = "If it is there at all, what would allow it: sandbox.read in the user's configuration (--read PATH)"
 	remedyProfile = "What would allow it: the profile workspace-write"
 	remedyAsk     = "It is protected: ask for approval instead of working around it"
-	remedyNetwork = `What would allow it: sandbox.allow_net = ["HOST"] in the user's configuration`
+	remedyPrivate = "The temporary folder and the home of a command are its own, and empty at first; what would show it this machine's: sandbox.read in the user's configuration (--read PATH)"
+	remedyNetwork = `What would allow it: sandbox.allow_net = ["HOST"] in the user's configuration (--allow-net HOST)`
 	remedySockets = `What would allow it: sandbox.allow = ["unix-sockets"] in the user's configuration`
 	remedyPtrace  = `What would allow it: sandbox.allow = ["ptrace"] in the user's configuration`
 	remedyCall    = "A system call that the sandbox does not allow; the profile full-access has most of them"
@@ -137,8 +139,13 @@ func (s *Sandbox) remedyOfPath(profile Profile, rung Rung, line, small string) s
 		return remedyRead + ", or sandbox.write"
 	case rung == Landlock && profile == ReadOnly && hasAny(small, []string{"permission denied", "eacces"}):
 		return remedyProfile
-	case rung == Bubblewrap && outside && hasAny(small, []string{"no such file or directory", "enoent"}):
-		return remedyRead
+	case rung == Bubblewrap && hasAny(small, []string{"no such file or directory", "enoent", "directory nonexistent", "can't cd to"}):
+		switch {
+		case outside:
+			return remedyRead
+		case namesBelow(line, "/tmp", insideHome):
+			return remedyPrivate
+		}
 	}
 	return ""
 }
@@ -158,6 +165,16 @@ next:
 			}
 		}
 		return true
+	}
+	return false
+}
+
+// namesBelow reports whether a line names a path below one of some folders.
+func namesBelow(line string, dirs ...string) bool {
+	for _, found := range pathIn.FindAllStringSubmatch(line, -1) {
+		if slices.ContainsFunc(dirs, func(dir string) bool { return within(found[1], dir) }) {
+			return true
+		}
 	}
 	return false
 }

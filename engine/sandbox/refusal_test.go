@@ -27,6 +27,8 @@ func TestRemedies(t *testing.T) {
 		{"a hook, by node", WorkspaceWrite, Bubblewrap, "Error: EROFS: read-only file system, open '" + ws + "/.vscode/tasks.json'", remedyAsk},
 		{"the folder of a repository", WorkspaceWrite, Bubblewrap, "mv: cannot move '.git' to 'g': Device or resource busy", remedyAsk},
 		{"another busy thing", WorkspaceWrite, Bubblewrap, "rm: cannot remove 'mnt': Device or resource busy", ""},
+		{"what is not there in the private folder", WorkspaceWrite, Bubblewrap, "cat: /tmp/data: No such file or directory", remedyPrivate},
+		{"a folder that is not there", WorkspaceWrite, Bubblewrap, "sh: 1: cannot create /srv/out/d: Directory nonexistent", remedyRead},
 		{"what is not there", WorkspaceWrite, Bubblewrap, "cat: /srv/data: No such file or directory", remedyRead},
 		{"what is not there in the workspace", WorkspaceWrite, Bubblewrap, "cat: " + ws + "/x: No such file or directory", ""},
 		{"nor by a relative path", WorkspaceWrite, Bubblewrap, "cat: x/y: No such file or directory", ""},

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -139,6 +140,29 @@ func TestWebFetch(t *testing.T) {
 	}
 	if got := w.call("web_fetch", args{"url": w.server.URL + "/latin"}); !strings.HasSuffix(got, "café") {
 		t.Errorf("an address that the user opened: %q", got)
+	}
+}
+
+// What nobody can allow is refused before anybody is asked.
+func TestWebFetchRefusesBeforeAsking(t *testing.T) {
+	w := newWeb(t, Search{}, nil)
+	target, _ := w.tools.Lookup("web_fetch")
+	for url, want := range map[string]string{
+		"http://example.com/":        "",
+		"http://93.184.216.34/":      "",
+		w.server.URL + "/":           "",
+		"http://inside.example.com/": "", // who that is, nobody knows before it is asked
+		"http://127.0.0.1:1/":        "not allowed: the address 127.0.0.1 is loopback: the user can open it by sandbox.allow_net (--allow-net 127.0.0.1:1)",
+		"https://[::1]/":             "not allowed: the address ::1 is loopback: the user can open it by sandbox.allow_net (--allow-net [::1]:443)",
+		"file:///etc/passwd":         "url: it does not begin with https://host or http://host",
+	} {
+		raw, err := json.Marshal(args{"url": url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if what, refusal := target.(tool.Widener).Widens(raw); what != "" || refusal != want {
+			t.Errorf("%s: %q, %q; want %q", url, what, refusal, want)
+		}
 	}
 }
 

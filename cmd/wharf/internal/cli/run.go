@@ -57,6 +57,7 @@ type runOptions struct {
 func (o *runOptions) flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	f.SortFlags = false
+	f.SetNormalizeFunc(alsoNamed("profile", "sandbox"))
 	f.StringVar(&o.format, "output-format", formatText, "text, json (one object at the end) or stream-json (each event of the log, then that object)")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show progress on standard error also where that is no terminal")
 	f.BoolVarP(&o.cont, "continue", "c", false, "go on with the last session of this folder")
@@ -72,6 +73,8 @@ func (o *runOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.profile, "sandbox", "", "read-only, workspace-write (the default), or full-access, of which each command is asked about")
 	f.BoolVar(&o.noSandbox, "no-sandbox", false, "run commands unconfined, this time")
 	addNetworkFlag(f, &o.allowNet)
+	f.StringArrayVar(&o.read, "read", nil, "let commands read the file or folder `PATH` too; repeatable")
+	f.StringArrayVar(&o.write, "write", nil, "let commands change the file or folder `PATH` too; repeatable")
 	f.StringVar(&o.approve, "approve", "", "what needs approval: ask at the terminal (ask, the default), refuse it (never), or do it where the sandbox confines it (auto)")
 	addRuleFlags(f, &o.rules)
 	addExtensionFlags(f, &o.extensions)
@@ -208,7 +211,11 @@ func (o runOptions) explain(id session.ID, err error) error {
 	if err == nil {
 		err = errors.New("the turn did not complete")
 	}
-	return fmt.Errorf("%w\nto go on: wharf run --resume %s%s PROMPT", err, id, o.repeat())
+	what := "PROMPT"
+	if o.goal != "" {
+		what = "--goal GOAL"
+	}
+	return fmt.Errorf("%w\nto go on: wharf run --resume %s%s %s", err, id, o.repeat(), what)
 }
 
 // repeat returns the flags that the next turn of a session should have again,
@@ -233,6 +240,12 @@ func (o runOptions) repeat() string {
 	}
 	for _, host := range o.allowNet {
 		add("allow-net", host)
+	}
+	for _, path := range o.read {
+		add("read", path)
+	}
+	for _, path := range o.write {
+		add("write", path)
 	}
 	add("approve", o.approve)
 	for _, list := range []struct {

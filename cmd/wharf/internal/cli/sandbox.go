@@ -20,6 +20,7 @@ func sandboxCommand(ctx context.Context, io stdio, args []string) error {
 // sandboxFlags are the flags that the sandbox commands share with run.
 func sandboxFlags(name string, o *runOptions) *pflag.FlagSet {
 	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	f.SetNormalizeFunc(alsoNamed("sandbox", "profile"))
 	f.StringVar(&o.profile, "profile", "", "read-only, workspace-write (the default) or full-access")
 	f.StringArrayVar(&o.read, "read", nil, "let it read the file or folder `PATH` too; repeatable")
 	f.StringArrayVar(&o.write, "write", nil, "let it change the file or folder `PATH` too; repeatable")
@@ -28,6 +29,16 @@ func sandboxFlags(name string, o *runOptions) *pflag.FlagSet {
 	addTrustFlag(f, &o.trust)
 	f.StringArrayVar(&o.sets, "set", nil, "set a configuration `key=value` (a TOML value); repeatable")
 	return f
+}
+
+// alsoNamed has a flag be found by the name that it has in another command too.
+func alsoNamed(other, name string) func(*pflag.FlagSet, string) pflag.NormalizedName {
+	return func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
+		if given == other {
+			given = name
+		}
+		return pflag.NormalizedName(given)
+	}
 }
 
 // openSandbox returns the sandbox that wharf run would use.

@@ -108,7 +108,7 @@ func (t *trust) changes(path, text string) string {
 	name := filepath.Base(path)
 	lines := strings.Split(strings.TrimSuffix(string(diff.Diff(name, was, name, []byte(text))), "\n"), "\n")
 	if len(lines) <= 3 {
-		return "\nnothing that it says changed since it was trusted"
+		return "\nit says what it said when you trusted it last"
 	}
 	if lines = lines[3:]; len(lines) > maxChanges { // without its head
 		lines = append(lines[:maxChanges:maxChanges], fmt.Sprintf("… and %d more lines", len(lines)-maxChanges))

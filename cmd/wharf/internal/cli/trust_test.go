@@ -29,7 +29,7 @@ func TestTrustTellsWhatChanged(t *testing.T) {
 		" under [trust]: \"/work/wharf.toml\" = \"" + anotherDigest + "\""
 	for _, tt := range []struct{ name, path, text, want string }{
 		{"what changed", "/work/wharf.toml", "a = 1\nb = 3\n", head + "\nsince it was trusted, this changed:\n@@ -1,2 +1,2 @@\n a = 1\n-b = 2\n+b = 3"},
-		{"nothing that can be told", "/work/wharf.toml", "a = 1\nb = 2\n", head + "\nnothing that it says changed since it was trusted"},
+		{"nothing that can be told", "/work/wharf.toml", "a = 1\nb = 2\n", head + "\nit says what it said when you trusted it last"},
 		{"another file", "/else/wharf.toml", "a = 1\nb = 2\n", strings.ReplaceAll(head, "/work/", "/else/")},
 	} {
 		if err := later.check(tt.path, anotherDigest, tt.text); err == nil || err.Error() != tt.want {
