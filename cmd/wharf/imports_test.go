@@ -73,6 +73,7 @@ var fences = []struct {
 	{"github.com/spf13/pflag", []string{"cmd/wharf/internal/cli"}, "only the command line has flags"},
 	{"github.com/BurntSushi/toml", []string{"cmd/wharf/internal/cli", "host", "host/exttest", "host/store"}, "configuration, manifests, wharf.lock and test cases are the only TOML"},
 	{"aead.dev/minisign", []string{"host/store"}, "signatures are the store's"},
+	{"github.com/go-git/gcfg", []string{"engine/sandbox"}, "what git's configuration has run is the sandbox's to know"},
 	{"github.com/elastic/go-seccomp-bpf", []string{"engine/sandbox"}, "confinement is the sandbox's"},
 }
 

@@ -32,8 +32,9 @@ type news struct{ path, note string }
 // next to begin or end takes it away: a long one must not leave it there for hours, and two that
 // end together must not both.
 type lookout struct {
-	mu     sync.Mutex
-	guards map[*guard]bool
+	mu      sync.Mutex
+	guards  map[*guard]bool
+	doubted map[string]bool // what of git's configuration was told already
 }
 
 // beginGuard makes the guard of a command that is to run.
@@ -45,7 +46,7 @@ func (s *Sandbox) beginGuard(profile Profile) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.notes = notes
+	g.notes = append(notes, g.notes...)
 	if s.lookout.guards == nil {
 		s.lookout.guards = map[*guard]bool{}
 	}
@@ -91,19 +92,48 @@ func (s *Sandbox) newGuard(profile Profile) (guard, error) {
 	s.look.Do(s.findRepositories)
 	makeIn(s.cfg.Workspace, ".wharf")
 	for _, top := range s.writable() {
-		if err := g.add(top, true); err != nil {
+		if err := s.addTop(&g, top, true); err != nil {
 			return g, err
 		}
 	}
+	if err := s.addRepositories(&g); err != nil {
+		return g, err
+	}
+	g.settle()
+	return g, nil
+}
+
+// addRepositories adds the repositories that were found.
+func (s *Sandbox) addRepositories(g *guard) error {
 	for _, top := range s.repositories {
 		if _, _, err := lookFree(top); err != nil {
 			continue // a command has moved it, and what a link leads to instead is not the workspace's
 		}
-		if err := g.add(top, false); err != nil {
-			return g, err
+		if err := s.addTop(g, top, false); err != nil {
+			return err
 		}
 	}
-	return g, nil
+	for _, git := range s.bare {
+		if there, err := g.pin(git); err != nil || !there {
+			continue
+		}
+		if err := g.addOwn(git); err != nil {
+			return err
+		}
+		if err := s.addNamed(g, git, git); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addTop adds what is protected in a folder that may be written, or in a repository in it, and what
+// its configuration names.
+func (s *Sandbox) addTop(g *guard, top string, outermost bool) error {
+	if err := g.add(top, outermost); err != nil {
+		return err
+	}
+	return s.addNamed(g, filepath.Join(top, ".git"), top)
 }
 
 // makeIn makes a folder, so that no command can make it; where that fails, it counts as absent.
@@ -198,6 +228,11 @@ func (g *guard) addGit(git string) error {
 	if !there || g.keepGit {
 		return g.seal(git)
 	}
+	return g.addOwn(git)
+}
+
+// addOwn adds what is protected in a repository's own folder.
+func (g *guard) addOwn(git string) error {
 	makeIn(git, "hooks")
 	g.expectUnderWay(git)
 	if _, err := g.pin(filepath.Join(git, "info")); err != nil {
@@ -249,7 +284,8 @@ func (g *guard) addWorktrees(dir string) error {
 // maxFolders bounds the search for repositories, which is made once.
 const maxFolders = 20_000
 
-// findRepositories finds the repositories below the folders that may be written.
+// findRepositories finds the repositories below the folders that may be written, and those without
+// a working tree.
 func (s *Sandbox) findRepositories() {
 	folders := 0
 	for _, top := range s.writable() {
@@ -266,6 +302,9 @@ func (s *Sandbox) findRepositories() {
 			}
 			if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil && path != top {
 				s.repositories = append(s.repositories, path)
+			}
+			if isBare(path) {
+				s.bare = append(s.bare, path)
 			}
 			return nil
 		})

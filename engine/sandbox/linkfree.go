@@ -1,8 +1,12 @@
 package sandbox
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -69,6 +73,29 @@ func lookFree(path string) (spot, uint32, error) {
 	}
 	defer func() { _ = f.Close() }()
 	return spotOf(f)
+}
+
+// readFree reads a regular file of the host that no link leads to, up to limit bytes; more is an
+// error. A pipe is not waited for.
+func readFree(path string, limit int64) ([]byte, error) {
+	f, err := openFree("/", path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if _, kind, err := spotOf(f); err != nil || kind != unix.S_IFREG {
+		return nil, errors.Join(err, errors.New("it is no regular file"))
+	}
+	in, err := os.Open("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	defer func() { _ = in.Close() }()
+	text, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("it is larger than %d KiB", limit>>10)
+	}
+	return text, err
 }
 
 // makeFree makes a folder in one that is reached by no link, unless there is something, and

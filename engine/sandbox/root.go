@@ -30,6 +30,8 @@ type Root struct {
 	dir  string // without links
 	root *os.Root
 	home bool
+
+	homes []string // what "~" may be in git's configuration
 }
 
 // OpenRoot opens dir, which must be a folder.
@@ -45,7 +47,7 @@ func OpenRoot(dir string) (*Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Root{dir: dir, root: root, home: LooksLikeHome(dir)}, nil
+	return &Root{dir: dir, root: root, home: LooksLikeHome(dir), homes: homeFolders()}, nil
 }
 
 // Dir returns the folder's absolute path, without links.

@@ -22,7 +22,7 @@ func (r *Root) Writable(name string) (string, error) {
 	if rel == "." {
 		return "", fmt.Errorf("%w: %q is the workspace itself", ErrRefused, name)
 	}
-	if pattern, protected := Protected(rel, r.home); protected {
+	if pattern, protected := r.protected(rel); protected {
 		return "", fmt.Errorf("%w: %s is protected (%s): trusted programs read it outside the sandbox; ask the user to change it", ErrRefused, rel, pattern)
 	}
 	info, err := r.root.Lstat(rel)

@@ -62,6 +62,7 @@ type Sandbox struct {
 
 	look         sync.Once
 	repositories []string // below the workspace, as it was at the first command
+	bare         []string // those without a working tree, likewise
 	unseen       bool     // there are too many folders to find all of them
 
 	lookout lookout // over the protected paths

@@ -110,8 +110,8 @@ func lines(all ...string) (attempts []Attempt) {
 func Repository(secret string) map[string]string {
 	return map[string]string{
 		".git/HEAD": "ref: refs/heads/main\n", ".git/config": "[core]\n\trepositoryformatversion = 0\n", ".git/hooks/pre-commit": secret, ".git/info/attributes": secret,
-		".git/modules/sub/config": secret, ".git/worktrees/w/gitdir": secret, ".git/objects/x": "x", ".git/refs/heads/x": "x",
-		"vendor/lib/.git/config": secret, "vendor/lib/.git/hooks/post-checkout": secret, "sub/.git": "gitdir: ../.git/modules/sub\n",
+		".git/modules/sub/config": "[user]\n\tname = " + secret + "\n", ".git/worktrees/w/gitdir": secret, ".git/objects/x": "x", ".git/refs/heads/x": "x",
+		"vendor/lib/.git/config": "[user]\n\tname = " + secret + "\n", "vendor/lib/.git/hooks/post-checkout": secret, "sub/.git": "gitdir: ../.git/modules/sub\n",
 		".vscode/tasks.json": secret, ".envrc": secret, "own.txt": "own\n",
 	}
 }
