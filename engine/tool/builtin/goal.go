@@ -18,7 +18,7 @@ func updateGoal() tool.Tool {
 	return define("update_goal",
 		"Say that the goal of this turn is reached, once you have checked that it is, or that you give it up, and why. The turn ends with the answer that you give next.",
 		`"properties":{
-			"status":{"enum":["reached","given_up"]},
+			"status":{"type":"string","enum":["reached","given_up"]},
 			"note":{"type":"string","minLength":1,"maxLength":4000,"description":"how you checked it, or what stands in the way"}
 		},"required":["status","note"]`,
 		permission.Reads, 0,
