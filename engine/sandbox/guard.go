@@ -13,7 +13,8 @@ import (
 )
 
 // guard is what a run must leave as it is in a workspace that it may write: the
-// protected paths ([Protected]) at its top and in each repository in it.
+// protected paths ([Protected]) at its top and in each repository in it, and what the configuration
+// of those names.
 type guard struct {
 	pinned  []string // folders that must stay where they are, the outer ones first
 	sealed  []string // what is read-only

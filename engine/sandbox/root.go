@@ -20,7 +20,8 @@ var ErrRefused = errors.New("refused")
 
 // Root is a folder that in-process file tools may use. Whatever a path says,
 // nothing outside the folder is reached: links are followed inside it only.
-// Writing additionally spares the protected paths ([Protected]), also when a
+// Writing additionally spares the protected paths ([Protected], and what the
+// configuration of a repository has git run or read), also when a
 // link leads there, and files that have other names (hard links). Only regular
 // files are opened, and never one that blocks.
 //
