@@ -143,7 +143,7 @@ func (s *Sandbox) remedyOfPath(profile Profile, rung Rung, line, small string) s
 		switch {
 		case outside:
 			return remedyRead
-		case namesBelow(line, "/tmp", insideHome):
+		case namesBelow(line, "/tmp", insideHome) && !namesBelow(line, append(s.writable(), s.cfg.Read...)...): // which may lie there
 			return remedyPrivate
 		}
 	}
