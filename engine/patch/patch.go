@@ -14,7 +14,8 @@
 //
 // The form is that of Codex' apply_patch. A patch is applied where its lines stand in a
 // file, exactly or but for blanks at their ends, and at one place only: what could be
-// meant for two places is refused. The package touches no files.
+// meant for two places is refused. The mark that some files begin with (BOM) is no part of
+// their first line. The package touches no files.
 package patch
 
 import (
@@ -70,8 +71,14 @@ func Paths(files []File) []string {
 
 const form = "a patch begins with *** Begin Patch, has *** Add File: PATH, *** Update File: PATH or *** Delete File: PATH, and ends with *** End Patch"
 
+// MaxSize is how many bytes a patch may have.
+const MaxSize = 1 << 20
+
 // Parse reads a patch. Each file is named once.
 func Parse(text string) ([]File, error) {
+	if len(text) > MaxSize {
+		return nil, fmt.Errorf("the patch has %d bytes, and one may have %d: make several of it", len(text), MaxSize)
+	}
 	lines := strings.Split(strings.ReplaceAll(strings.TrimSpace(text), "\r\n", "\n"), "\n")
 	if len(lines) < 2 || strings.TrimSpace(lines[0]) != "*** Begin Patch" || strings.TrimSpace(lines[len(lines)-1]) != "*** End Patch" {
 		return nil, errors.New(form)
@@ -148,13 +155,15 @@ func (p *parser) inPart() bool {
 }
 
 func (p *parser) content(f *File) error {
+	var b strings.Builder
 	for ; p.inPart(); p.at++ {
 		text, ok := strings.CutPrefix(p.lines[p.at], "+")
 		if !ok {
 			return fmt.Errorf("%.80q does not begin with +, as each line of a new file does", p.lines[p.at])
 		}
-		f.Content += text + "\n"
+		b.WriteString(text + "\n")
 	}
+	f.Content = b.String()
 	return nil
 }
 

@@ -2,7 +2,9 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -253,5 +255,69 @@ func TestRootRefusesPathsThatCannotBe(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("it left %v: %v", left, err)
+	}
+}
+
+// What fails leaves no folder that was made for it, and no other is taken.
+func TestRootLeavesNoFolders(t *testing.T) {
+	y := newYard(t)
+	if err := os.Mkdir(filepath.Join(y.dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	no := func(*os.File) error { return errors.New("the disk is full") }
+	for _, name := range []string{"made/x", "made/by/it/x", "empty/made/by/it/x"} {
+		if _, err := y.Write(name, nil, no); err == nil || err.Error() != "the disk is full" {
+			t.Errorf("Write(%q): %v", name, err)
+		}
+		long := path.Join(path.Dir(name), strings.Repeat("x", 256)) // no file can have that name
+		if err := y.Rename("a.txt", long); err == nil || err.Error() != fmt.Sprintf("%q: file name too long", long) {
+			t.Errorf("Rename to %q: %v", long, err)
+		}
+	}
+	meanwhile := func(*os.File) error {
+		return errors.Join(os.WriteFile(filepath.Join(y.dir, "shared/theirs"), nil, 0o600), errors.New("the disk is full"))
+	}
+	if _, err := y.Write("shared/mine/x", nil, meanwhile); err == nil || err.Error() != "the disk is full" {
+		t.Error(err)
+	}
+	moved := func(*os.File) error { // what has its name by then is no matter of this write's
+		return errors.Join(os.Rename(filepath.Join(y.dir, "gone"), filepath.Join(y.dir, "aside")),
+			os.Symlink("empty", filepath.Join(y.dir, "gone")), os.Mkdir(filepath.Join(y.dir, "empty/mine"), 0o755), errors.New("the disk is full"))
+	}
+	if _, err := y.Write("gone/mine/x", nil, moved); err == nil || err.Error() != "the disk is full" {
+		t.Error(err)
+	}
+	for name, want := range map[string]bool{
+		"made": false, "empty": true, "empty/made": false, "shared/theirs": true, "shared/mine": false,
+		"empty/mine": true, "gone": true, "aside": true, "aside/mine": false,
+	} {
+		if _, err := os.Lstat(filepath.Join(y.dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v, want it there: %v", name, err, want)
+		}
+	}
+}
+
+func TestRootRemovesEmptyFolders(t *testing.T) {
+	y := newYard(t)
+	if err := os.Mkdir(filepath.Join(y.dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"out":     `refused: "out" is outside the workspace`,
+		"a.txt":   `"a.txt": not a directory`,
+		"hooks":   "refused: .git/hooks is protected (.git/hooks): trusted programs read it outside the sandbox; ask the user to change it",
+		"sub":     `"sub": directory not empty`,
+		"missing": `"missing": no such file or directory`,
+		".":       `refused: "." is the workspace itself`,
+	} {
+		if err := y.RemoveDir(name); err == nil || err.Error() != want {
+			t.Errorf("RemoveDir(%q): %v, want %s", name, err, want)
+		}
+	}
+	if err := y.RemoveDir("empty"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Join(y.dir, "empty")); err == nil {
+		t.Error("it is still there")
 	}
 }

@@ -15,15 +15,9 @@ import (
 // Writable reports whether name may be written, and where it leads: the
 // resolved path is not protected, and what is there may be replaced.
 func (r *Root) Writable(name string) (string, error) {
-	rel, err := r.Resolve(name)
+	rel, err := r.unprotected(name)
 	if err != nil {
 		return "", err
-	}
-	if rel == "." {
-		return "", fmt.Errorf("%w: %q is the workspace itself", ErrRefused, name)
-	}
-	if pattern, protected := r.protected(rel); protected {
-		return "", fmt.Errorf("%w: %s is protected (%s): trusted programs read it outside the sandbox; ask the user to change it", ErrRefused, rel, pattern)
 	}
 	info, err := r.root.Lstat(rel)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -35,11 +29,26 @@ func (r *Root) Writable(name string) (string, error) {
 	return rel, tidy(err, name)
 }
 
+// unprotected returns where name leads, if that may be changed.
+func (r *Root) unprotected(name string) (string, error) {
+	rel, err := r.Resolve(name)
+	if err != nil {
+		return "", err
+	}
+	if rel == "." {
+		return "", fmt.Errorf("%w: %q is the workspace itself", ErrRefused, name)
+	}
+	if pattern, protected := r.protected(rel); protected {
+		return "", fmt.Errorf("%w: %s is protected (%s): trusted programs read it outside the sandbox; ask the user to change it", ErrRefused, rel, pattern)
+	}
+	return rel, nil
+}
+
 // Write puts content in the place of the file that name leads to, whole or not
-// at all, and makes the folders above it. A file that is there keeps its mode;
-// a new one is readable by all and writable by its owner. check, unless nil,
-// is asked about what is there (nil if nothing is) right before it is replaced;
-// its error ends Write with nothing changed.
+// at all, and makes the folders above it, which go again if it fails. A file that
+// is there keeps its mode; a new one is readable by all and writable by its owner.
+// check, unless nil, is asked about what is there (nil if nothing is) right before
+// it is replaced; its error ends Write with nothing changed.
 func (r *Root) Write(name string, content []byte, check func(old *os.File) error) (string, error) {
 	rel, err := r.Writable(name)
 	if err != nil {
@@ -50,12 +59,12 @@ func (r *Root) Write(name string, content []byte, check func(old *os.File) error
 	if err != nil {
 		return "", tidy(err, name)
 	}
-	defer dir.Close()
-	mode, err := replaceable(dir, base, name, check)
-	if err != nil {
-		return "", tidy(err, name)
+	mode, err := replaceable(dir.Root, base, name, check)
+	if err == nil {
+		err = replace(dir.Root, base, content, mode)
 	}
-	return rel, tidy(replace(dir, base, content, mode), name)
+	dir.close(err == nil)
+	return rel, tidy(err, name)
 }
 
 // Remove removes the file that name leads to. check is asked about it right before, as
@@ -69,15 +78,30 @@ func (r *Root) Remove(name string, check func(old *os.File) error) (string, erro
 	if err != nil {
 		return "", tidy(err, name)
 	}
-	defer dir.Close()
-	if err := there(dir, base, name, check); err != nil {
+	defer dir.close(false)
+	if err := there(dir.Root, base, name, check); err != nil {
 		return "", tidy(err, name)
 	}
 	return rel, tidy(dir.Remove(base), name)
 }
 
+// RemoveDir removes the folder that name leads to, if it is empty. It removes nothing
+// else, whatever takes the folder's place meanwhile.
+func (r *Root) RemoveDir(name string) error {
+	rel, err := r.unprotected(name)
+	if err != nil {
+		return err
+	}
+	dir, base, err := r.parent(rel)
+	if err != nil {
+		return tidy(err, name)
+	}
+	defer dir.close(false)
+	return tidy(rmdir(dir.Root, base), name)
+}
+
 // Rename gives the file that name leads to another name, at which there must be nothing,
-// and makes the folders above it.
+// and makes the folders above it, which go again if it fails.
 func (r *Root) Rename(name, to string) error {
 	rel, err := r.Writable(name)
 	if err != nil {
@@ -91,8 +115,8 @@ func (r *Root) Rename(name, to string) error {
 	if err != nil {
 		return tidy(err, name)
 	}
-	defer from.Close()
-	if err := there(from, base, name, nil); err != nil {
+	defer from.close(false)
+	if err := there(from.Root, base, name, nil); err != nil {
 		return tidy(err, name)
 	}
 	parent, newBase := path.Split(relTo)
@@ -100,12 +124,13 @@ func (r *Root) Rename(name, to string) error {
 	if err != nil {
 		return tidy(err, to)
 	}
-	defer into.Close()
-	return tidy(renameNew(from, base, into, newBase), to)
+	err = renameNew(from.Root, base, into.Root, newBase)
+	into.close(err == nil)
+	return tidy(err, to)
 }
 
 // parent opens the folder of rel.
-func (r *Root) parent(rel string) (*os.Root, string, error) {
+func (r *Root) parent(rel string) (*openFolder, string, error) {
 	parent, base := path.Split(rel)
 	if _, err := r.root.Lstat(rel); err != nil {
 		return nil, "", err // and no folder is made for it
@@ -142,29 +167,6 @@ func renameNew(from *os.Root, base string, into *os.Root, newBase string) error 
 	defer target.Close()
 	err = unix.Renameat2(int(source.Fd()), base, int(target.Fd()), newBase, unix.RENAME_NOREPLACE)
 	return os.NewSyscallError("rename", err)
-}
-
-// openDir opens the folder rel, making what is missing of it, and makes sure
-// that it is the one that was resolved.
-func (r *Root) openDir(rel string) (*os.Root, error) {
-	if err := r.root.MkdirAll(rel, 0o755); err != nil {
-		return nil, err
-	}
-	dir, err := r.root.OpenRoot(rel)
-	if err != nil {
-		return nil, err
-	}
-	f, err := dir.Open(".")
-	if err != nil {
-		dir.Close()
-		return nil, err
-	}
-	defer f.Close()
-	if err := r.unmoved(f, rel); err != nil {
-		dir.Close()
-		return nil, err
-	}
-	return dir, nil
 }
 
 // replaceable reports whether base in dir may be replaced, and the mode that

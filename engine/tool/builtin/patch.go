@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -29,19 +30,19 @@ func (f *files) applyPatch() tool.Tool {
 			"dry_run":{"type":"boolean","description":"only say what would be changed"}
 		},"required":["patch"]`,
 		permission.Writes, 0,
-		func(_ context.Context, a patchArgs) (tool.Result, error) {
+		func(ctx context.Context, a patchArgs) (tool.Result, error) {
 			parts, err := patch.Parse(a.Patch)
 			if err != nil {
 				return tool.Result{}, err
 			}
-			all, err := f.prepareAll(parts)
+			all, err := f.prepareAll(ctx, parts)
 			if err != nil {
 				return tool.Result{}, fmt.Errorf("nothing was changed: %w", err)
 			}
 			if a.DryRun {
 				return text("this would be changed:\n%s", summaries(all)), nil
 			}
-			if err := f.apply(all); err != nil {
+			if err := f.apply(ctx, all); err != nil {
 				return tool.Result{}, err
 			}
 			return text("%s", summaries(all)), nil
@@ -51,16 +52,20 @@ func (f *files) applyPatch() tool.Tool {
 // edit is what a patch does to one file.
 type edit struct {
 	patch.File
-	rel, to       string // resolved
+	rel, to       string   // resolved
+	folders       []string // that are made for it, the innermost first
 	before, after []byte
 }
 
 // prepareAll finds out what a patch would do. What is deleted comes last: it comes back
 // least like it was.
-func (f *files) prepareAll(parts []patch.File) (all []*edit, err error) {
+func (f *files) prepareAll(ctx context.Context, parts []patch.File) (all []*edit, err error) {
 	named := map[string]string{}
 	for _, part := range parts {
-		e, err := f.prepare(part)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		e, err := f.prepare(ctx, part)
 		if err != nil {
 			return nil, err
 		}
@@ -84,22 +89,22 @@ func deletes(e *edit) int {
 }
 
 // prepare finds out what a part of a patch would do, and changes nothing.
-func (f *files) prepare(part patch.File) (*edit, error) {
+func (f *files) prepare(ctx context.Context, part patch.File) (*edit, error) {
 	e := &edit{File: part}
-	for _, path := range []struct {
+	for _, named := range []struct {
 		name string
 		into *string
 	}{{part.Path, &e.rel}, {part.MoveTo, &e.to}} {
-		if path.name == "" {
+		if named.name == "" {
 			continue
 		}
 		var err error
-		if *path.into, err = f.root.Writable(path.name); err != nil {
+		if *named.into, err = f.root.Writable(named.name); err != nil {
 			return nil, err
 		}
 	}
 	if part.Kind == patch.Add {
-		e.after = []byte(part.Content)
+		e.after, e.folders = []byte(part.Content), f.missing(e.rel)
 		return e, errors.Join(f.absent(part.Path), checkMarks("patch", part.Path, part.Content))
 	}
 	if f.hidden(e.rel) {
@@ -112,7 +117,7 @@ func (f *files) prepare(part patch.File) (*edit, error) {
 	if part.Kind == patch.Delete {
 		return e, nil
 	}
-	after, err := part.Apply(string(e.before))
+	after, err := part.Apply(ctx, string(e.before))
 	e.after = []byte(after)
 	for _, h := range part.Hunks {
 		for _, line := range h.Lines {
@@ -122,9 +127,21 @@ func (f *files) prepare(part patch.File) (*edit, error) {
 		}
 	}
 	if err == nil && part.MoveTo != "" {
+		e.folders = f.missing(e.to)
 		err = f.absent(part.MoveTo)
 	}
 	return e, err
+}
+
+// missing returns the folders above a path that are not there.
+func (f *files) missing(rel string) (all []string) {
+	for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
+		if _, _, err := f.root.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		all = append(all, dir)
+	}
+	return all
 }
 
 // absent refuses the name of something that is there.
@@ -138,9 +155,9 @@ func (f *files) absent(name string) error {
 }
 
 // apply does all edits, or undoes those that it did.
-func (f *files) apply(all []*edit) error {
+func (f *files) apply(ctx context.Context, all []*edit) error {
 	for n, e := range all {
-		err := f.do(e)
+		err := f.do(ctx, e)
 		if err == nil {
 			continue
 		}
@@ -158,15 +175,17 @@ func (f *files) apply(all []*edit) error {
 	return nil
 }
 
-func (f *files) do(e *edit) error {
-	switch e.Kind {
-	case patch.Add:
+func (f *files) do(ctx context.Context, e *edit) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case e.Kind == patch.Add:
 		_, err := f.root.Write(e.Path, e.after, f.still(e.rel, nil))
 		if err == nil {
 			f.saw(e.rel, e.after)
 		}
 		return err
-	case patch.Delete:
+	case e.Kind == patch.Delete:
 		_, err := f.root.Remove(e.Path, f.still(e.rel, e.before))
 		return err
 	}
@@ -186,6 +205,7 @@ func (f *files) undo(e *edit) error {
 	switch e.Kind {
 	case patch.Add:
 		_, err := f.root.Remove(e.rel, f.still(e.rel, e.after))
+		f.unmake(e.folders)
 		return err
 	case patch.Delete:
 		_, err := f.root.Write(e.rel, e.before, f.still(e.rel, nil))
@@ -195,8 +215,17 @@ func (f *files) undo(e *edit) error {
 		if err := f.root.Rename(e.to, e.rel); err != nil {
 			return err
 		}
+		f.unmake(e.folders)
 	}
 	return f.swap(e.rel, e.rel, e.after, string(e.before))
+}
+
+// unmake removes folders that were made. One that is not empty is somebody else's too by
+// now, and stays.
+func (f *files) unmake(folders []string) {
+	for _, dir := range folders {
+		_ = f.root.RemoveDir(dir)
+	}
 }
 
 func summaries(all []*edit) string {

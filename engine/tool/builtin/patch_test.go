@@ -1,11 +1,16 @@
 package builtin
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/wharf-agent/wharf/engine/patch"
+	"github.com/wharf-agent/wharf/engine/sandbox"
 )
 
 func patchOf(lines ...string) args {
@@ -94,9 +99,9 @@ func TestApplyPatchAllOrNothing(t *testing.T) {
 		}
 	}
 	// What is noticed only when it is done is undone.
-	b.want("apply_patch", patchOf("*** Add File: first", "+x", "*** Update File: b", "*** Move to: c", "-two", "+2", "*** Update File: seen", "-y"),
+	b.want("apply_patch", patchOf("*** Add File: made/by/it/first", "+x", "*** Add File: made/too", "+x", "*** Update File: b", "*** Move to: c/d", "-two", "+2", "*** Update File: seen", "-y"),
 		`error: nothing was changed: "seen" changed since it was read: read it again, then change it`)
-	for _, name := range []string{"first", "c"} {
+	for _, name := range []string{"made", "c"} {
 		if _, err := os.Lstat(filepath.Join(b.dir, name)); err == nil {
 			t.Errorf("%s was not undone", name)
 		}
@@ -106,14 +111,58 @@ func TestApplyPatchAllOrNothing(t *testing.T) {
 	}
 }
 
+// A patch that is cancelled is done as a whole, or not at all.
+func TestApplyPatchIsCancelled(t *testing.T) {
+	b := newBench(t, map[string]string{"a": "one\n"})
+	root, err := sandbox.OpenRoot(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	f := &files{root: root, hidden: func(string) bool { return false }, seen: map[string]digest{}}
+	parts, err := patch.Parse(patchOf("*** Add File: new/n", "+x", "*** Update File: a", "-one", "+1")["patch"].(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := f.prepareAll(t.Context(), parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the user went away"))
+	if _, err := f.prepareAll(ctx, parts); err == nil || err.Error() != "the user went away" {
+		t.Errorf("prepareAll: %v", err)
+	}
+	if err := f.apply(&endsAfter{ctx, 1}, all); err == nil || err.Error() != "nothing was changed: the user went away" {
+		t.Errorf("apply: %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(b.dir, "new")); err == nil || b.content("a") != "one\n" {
+		t.Errorf("it was not undone: %v, a holds %q", err, b.content("a"))
+	}
+}
+
+// endsAfter is a context that ends when it was asked so often.
+type endsAfter struct {
+	context.Context
+	left int
+}
+
+func (e *endsAfter) Err() error {
+	if e.left--; e.left >= 0 {
+		return nil
+	}
+	return context.Canceled
+}
+
 // A file keeps its line endings and its mode, whatever changes it.
 func TestLineEndingsAndModesStay(t *testing.T) {
-	b := newBench(t, map[string]string{"dos": "a\r\nb\r\n", "mixed": "a\r\nb\n"})
+	b := newBench(t, map[string]string{"dos": "a\r\nb\r\n", "mixed": "a\r\nb\n", "bom": "\ufeffa\nb\n"})
 	if err := os.Chmod(filepath.Join(b.dir, "dos"), 0o750); err != nil {
 		t.Fatal(err)
 	}
 	b.call("read_file", args{"path": "dos"})
 	b.call("read_file", args{"path": "mixed"})
+	b.call("read_file", args{"path": "bom"})
 	for _, step := range []struct {
 		tool string
 		args args
@@ -124,6 +173,12 @@ func TestLineEndingsAndModesStay(t *testing.T) {
 		{"apply_patch", patchOf("*** Update File: dos", " a", "+b", " B"), "dos", "a\r\nb\r\nB\r\n"},
 		{"write_file", args{"path": "dos", "content": "x\ny\n"}, "dos", "x\r\ny\r\n"},
 		{"edit_file", args{"path": "mixed", "old_text": "b\n", "new_text": "B\n"}, "mixed", "a\r\nB\n"},
+		{"apply_patch", patchOf("*** Update File: mixed", "-a", "+A"), "mixed", "A\r\nB\n"},
+		{"apply_patch", patchOf("*** Update File: bom", "-a", "+A"), "bom", "\ufeffA\nb\n"},
+		{"edit_file", args{"path": "bom", "old_text": "\ufeffA\n", "new_text": "a\n"}, "bom", "\ufeffa\nb\n"},
+		{"edit_file", args{"path": "bom", "old_text": "a\n", "new_text": "\ufeffA\n"}, "bom", "\ufeffA\nb\n"},
+		{"write_file", args{"path": "bom", "content": "x\n"}, "bom", "\ufeffx\n"},
+		{"write_file", args{"path": "bom", "content": "\ufeffy\n"}, "bom", "\ufeffy\n"},
 	} {
 		if got := b.call(step.tool, step.args); strings.HasPrefix(got, "error") {
 			t.Errorf("%s: %s", step.tool, got)

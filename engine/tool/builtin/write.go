@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"github.com/wharf-agent/wharf/engine/patch"
 	"github.com/wharf-agent/wharf/engine/permission"
 	"github.com/wharf-agent/wharf/engine/secret"
 	"github.com/wharf-agent/wharf/engine/tool"
@@ -54,7 +55,7 @@ func (w writeTool) Run(_ context.Context, call tool.Call) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	before, _, err := f.root.ReadAll(a.Path, maxFile)
-	content := withEnds(a.Content, before)
+	content := withMark(withEnds(a.Content, before), before)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		err = nil
@@ -104,6 +105,7 @@ func (f *files) editFile() tool.Tool {
 			if err != nil {
 				return tool.Result{}, err
 			}
+			after = withMark(after, before)
 			if err := f.swap(rel, a.Path, before, after); err != nil {
 				return tool.Result{}, err
 			}
@@ -131,6 +133,15 @@ func withEnds(text string, file []byte) string {
 		return text
 	}
 	return strings.ReplaceAll(text, "\n", "\r\n")
+}
+
+// withMark returns a text with the mark that a file begins with (BOM), once: a model does
+// not see it, and some programs cannot do without.
+func withMark(text string, file []byte) string {
+	if !bytes.HasPrefix(file, []byte(patch.BOM)) {
+		return text
+	}
+	return patch.BOM + strings.TrimLeft(text, patch.BOM)
 }
 
 // replace applies an edit to a file's content.
