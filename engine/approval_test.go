@@ -186,18 +186,25 @@ func TestCancelWhileAsked(t *testing.T) {
 // wideTool asks for more than confines it, as its text says.
 type wideTool struct{ fakeTool }
 
-func (wideTool) Widens(arguments json.RawMessage) (what, refusal string) {
+func (wideTool) Widens(arguments json.RawMessage) (what string) {
 	var args struct{ Text string }
 	if err := json.Unmarshal(arguments, &args); err != nil {
-		return "", err.Error()
+		return err.Error()
 	}
-	switch args.Text {
-	case "panic":
+	if args.Text == "panic" {
 		panic("no idea")
-	case "refused":
-		return "", "not now"
 	}
-	return args.Text, ""
+	return args.Text
+}
+
+func (wideTool) MayAsk(arguments json.RawMessage) (refusal string) {
+	switch string(arguments) {
+	case `{"text":"panic later"}`:
+		panic("no more idea")
+	case `{"text":"refused"}`:
+		return "not now"
+	}
+	return ""
 }
 
 // What goes beyond what confines a call is a person's alone to allow: no rule, mode or
@@ -243,6 +250,7 @@ func TestWidening(t *testing.T) {
 		{name: "read-only is not left", text: "fly", profile: permission.ReadOnly, person: yes(), want: `denied by the profile "read-only", beyond which nothing goes: wide is not allowed under it`},
 		{name: "the tool refuses", text: "refused", person: yes(), want: "denied: not now"},
 		{name: "the tool breaks down", text: "panic", person: yes(), want: "denied: the tool broke down: no idea"},
+		{name: "the tool breaks down later", text: "panic later", person: yes(), want: "denied: the tool broke down: no more idea"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ran := 0

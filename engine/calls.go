@@ -111,6 +111,9 @@ func (t *turn) permit(ctx context.Context, by string, j *judged, said hook.Judge
 	case !call.Asked && (verdict == permission.Allow || said.Decision == hook.Allow):
 		return "", nil
 	}
+	if refusal = mayAsk(j.target, said.Arguments); refusal != "" {
+		return "denied: " + refusal, nil
+	}
 	return t.question(ctx, j, call, question)
 }
 
@@ -139,16 +142,28 @@ func widens(target tool.Tool, by string, arguments json.RawMessage) (what, refus
 	if !ok {
 		return "", ""
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			what, refusal = "", fmt.Sprintf("the tool broke down: %v", p)
-		}
-	}()
-	what, refusal = w.Widens(arguments)
-	if what != "" && by != "" {
+	defer brokeDown(&refusal)
+	if what = w.Widens(arguments); what != "" && by != "" {
 		return "", "an extension cannot ask for more than the sandbox allows"
 	}
-	return what, refusal
+	return what, ""
+}
+
+// mayAsk asks a tool whether a person may be asked about a call.
+func mayAsk(target tool.Tool, arguments json.RawMessage) (refusal string) {
+	w, ok := target.(tool.Widener)
+	if !ok {
+		return ""
+	}
+	defer brokeDown(&refusal)
+	return w.MayAsk(arguments)
+}
+
+// brokeDown makes a refusal of a tool's panic.
+func brokeDown(refusal *string) {
+	if p := recover(); p != nil {
+		*refusal = fmt.Sprintf("the tool broke down: %v", p)
+	}
 }
 
 func (t *turn) deny(by string, call session.Call, reason string) tool.Result {

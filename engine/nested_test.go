@@ -84,7 +84,8 @@ func TestNestedCallOutsideATurn(t *testing.T) {
 func TestNestedCallIsNotWider(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"fly", "denied: an extension cannot ask for more than the sandbox allows"},
-		{"refused", "denied: not now"},
+		{"refused", "denied: an extension cannot ask for more than the sandbox allows"},
+		{"panic later", "denied: an extension cannot ask for more than the sandbox allows"}, // and the tool is not told of a question
 		{"panic", "denied: the tool broke down: no idea"},
 		{"", "ran"},
 	} {

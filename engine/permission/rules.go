@@ -46,6 +46,7 @@ type subject struct {
 	Call
 	line  commandLine // of a command
 	paths []string    // that it names
+	reads []string    // what a patch reads: the files that it changes, and of which its result shows lines
 	host  string      // of its URL
 	kind  kind        // onCommand, onRead, onWrite or onHost; else whole
 }
@@ -87,8 +88,15 @@ func (p *Policy) subjectOf(c Call) subject {
 	switch {
 	case c.Tool == "apply_patch":
 		parts, _ := patch.Parse(arguments.Patch) // of one that cannot be read the tool does nothing
-		for _, name := range patch.Paths(parts) {
-			s.paths = append(s.paths, p.files(name)...)
+		for _, part := range parts {
+			names := p.files(part.Path)
+			if part.Kind != patch.Add {
+				s.reads = append(s.reads, names...)
+			}
+			if part.MoveTo != "" {
+				names = append(names, p.files(part.MoveTo)...)
+			}
+			s.paths = append(s.paths, names...)
 		}
 	case s.kind == onRead || s.kind == onWrite:
 		s.paths = p.files(arguments.Path)
@@ -210,7 +218,9 @@ func (l commandLine) has(such func(word) bool) bool {
 // fits says how sure it is that a rule that forbids or asks is about a call.
 func (p *Policy) fits(r Rule, s subject) certainty {
 	switch {
-	case r.kind == whole && r.covers(s.Tool):
+	case r.kind == whole && (r.covers(s.Tool) || len(s.reads) > 0 && r.covers("read_file")):
+		return yes
+	case r.kind == onRead && slices.ContainsFunc(s.reads, func(name string) bool { return p.at.place().matches(r.path, name) }):
 		return yes
 	case r.kind == onCommand && s.kind == onCommand:
 		return min(s.line.may(r), s.surest())

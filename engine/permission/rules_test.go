@@ -456,3 +456,25 @@ func FuzzDecide(f *testing.F) {
 		}
 	})
 }
+
+// A patch shows lines of the files that it changes, so what is to be asked about or denied
+// when it is read is so of a patch, too.
+func TestPatchesRead(t *testing.T) {
+	for _, tt := range []struct{ rule, parts, want string }{
+		{"ask Read(.env)", "*** Update File: .env\n-a\n+b", `ask: the rule "ask Read(.env)"`},
+		{"ask Read(.env)", "*** Update File: a\n-a\n+b\n*** Update File: sub/../.env\n*** Move to: b", `ask: the rule "ask Read(.env)"`},
+		{"ask Read(.env)", "*** Delete File: .env", `ask: the rule "ask Read(.env)"`},
+		{"ask Read(secrets/**)", "*** Update File: link\n-a\n+b", `ask: the rule "ask Read(secrets/**)"`},
+		{"ask Read", "*** Update File: a\n-a\n+b", `ask: the rule "ask Read"`},
+		{"deny Read(.env)", "*** Update File: .env\n-a\n+b", `deny: the rule "deny Read(.env)"`},
+		{"deny Read(.env)", "*** Add File: .env\n+b", `allow: the profile "workspace-write"`},
+		{"ask Read", "*** Add File: a\n+b", `allow: the profile "workspace-write"`},
+		{"deny Read(.env)", "*** Update File: a\n*** Move to: .env", `allow: the profile "workspace-write"`},
+		{"ask Read(.env)", "*** Update File: a\n-.env\n+b", `allow: the profile "workspace-write"`},
+	} {
+		verdict, by := policyOf(t, WorkspaceWrite, tt.rule, "allow Read(b)").Decide(patchCall(tt.parts))
+		if got := verdict.String() + ": " + by; got != tt.want {
+			t.Errorf("%s of %q: %s, want %s", tt.rule, tt.parts, got, tt.want)
+		}
+	}
+}

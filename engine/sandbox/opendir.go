@@ -13,7 +13,7 @@ import (
 type openFolder struct {
 	*os.Root
 	above *openFolder // if it was not there
-	made  string  // its name in the one above, if it was made here and not by somebody else meanwhile
+	made  string      // its name in the one above, if it was made here and not by somebody else meanwhile
 }
 
 // openDir opens the folder rel, making what is missing of it, and makes sure

@@ -51,9 +51,12 @@ type TurnEnder interface {
 // allows that for the one call.
 type Widener interface {
 	// Widens says what a call with these arguments is to do besides, as words that go on
-	// from "it is to"; empty: nothing. A refusal is why it may not even be asked for. Each
-	// call is a question: a tool may allow only one about what was refused.
-	Widens(arguments json.RawMessage) (what, refusal string)
+	// from "it is to"; empty: nothing.
+	Widens(arguments json.RawMessage) (what string)
+	// MayAsk is called right before a person is asked about a call, for whatever reason, and
+	// says why that may not be; empty: it may. Each call of it is a question, so a tool may
+	// allow only one about what was refused.
+	MayAsk(arguments json.RawMessage) (refusal string)
 }
 
 // Spec describes a tool.

@@ -51,25 +51,28 @@ type fetchTool struct {
 	web Web
 }
 
-// Widens widens nothing, and refuses what is no URL of the public network.
-func (f fetchTool) Widens(arguments json.RawMessage) (what, refusal string) {
+// Widens widens nothing.
+func (f fetchTool) Widens(json.RawMessage) (what string) { return "" }
+
+// MayAsk refuses what is no URL of the public network.
+func (f fetchTool) MayAsk(arguments json.RawMessage) (refusal string) {
 	var a fetchArgs
 	if err := json.Unmarshal(arguments, &a); err != nil {
-		return "", "" // Run says what is wrong with them
+		return "" // Run says what is wrong with them
 	}
 	u, err := egress.ParseURL(a.URL)
 	if err != nil {
-		return "", err.Error()
+		return err.Error()
 	}
 	host, port := egress.Endpoint(u)
 	address, err := netip.ParseAddr(host)
 	if err != nil || egress.Public(f.web.Open)(http.MethodGet, u).Open {
-		return "", ""
+		return ""
 	}
 	if err := egress.CheckAddress(address); err != nil {
-		return "", fmt.Sprintf("%v: the user can open it by sandbox.allow_net (--allow-net %s)", err, net.JoinHostPort(host, strconv.Itoa(int(port))))
+		return fmt.Sprintf("%v: the user can open it by sandbox.allow_net (--allow-net %s)", err, net.JoinHostPort(host, strconv.Itoa(int(port))))
 	}
-	return "", ""
+	return ""
 }
 
 func (w Web) fetchTool() tool.Tool {

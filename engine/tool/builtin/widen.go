@@ -43,28 +43,40 @@ func (r *refused) take(a execArgs) bool {
 	return was
 }
 
-// Widens says what a command asks for beyond what confines it: hosts, or, for one that
-// was refused, full access. A shell at a terminal would not be one command, so full
-// access is for one that is waited for.
-func (e execTool) Widens(arguments json.RawMessage) (what, refusal string) {
+// Widens says what a command asks for beyond what confines it: hosts, or full access.
+func (e execTool) Widens(arguments json.RawMessage) (what string) {
+	var a execArgs
+	switch err := json.Unmarshal(arguments, &a); {
+	case err != nil:
+		return ""
+	case a.Escalate != "":
+		return fmt.Sprintf("run once with full access to this machine: the sandbox refused it something, and the model says %q", a.Escalate)
+	case len(a.AllowNet) > 0:
+		return "reach " + strings.Join(a.AllowNet, ", ") + ", which commands otherwise cannot"
+	}
+	return ""
+}
+
+// MayAsk lets a command be asked for with hosts, or, once, with full access if it was
+// refused something. A shell at a terminal would not be one command, so full access is
+// for one that is waited for.
+func (e execTool) MayAsk(arguments json.RawMessage) (refusal string) {
 	var a execArgs
 	if err := json.Unmarshal(arguments, &a); err != nil {
-		return "", "" // Run says what is wrong with them
+		return "" // Run says what is wrong with them
 	}
 	if _, err := a.hosts(); err != nil {
-		return "", "allow_net: " + err.Error()
+		return "allow_net: " + err.Error()
 	}
 	switch {
-	case a.Escalate == "" && len(a.AllowNet) == 0:
-		return "", ""
 	case a.Escalate == "":
-		return "reach " + strings.Join(a.AllowNet, ", ") + ", which commands otherwise cannot", ""
+		return ""
 	case a.session():
-		return "", "a command with full access is waited for: leave out yield_ms, tty and keep"
+		return "a command with full access is waited for: leave out yield_ms, tty and keep"
 	case !e.sessions.refused.take(a):
-		return "", "full access is for a command that the sandbox was seen to refuse something, exactly as it was, and can be asked for once: run it without escalate first, or do it another way"
+		return "full access is for a command that the sandbox was seen to refuse something, exactly as it was, and can be asked for once: run it without escalate first, or do it another way"
 	}
-	return fmt.Sprintf("run once with full access to this machine: the sandbox refused it something, and the model says %q", a.Escalate), ""
+	return ""
 }
 
 // hosts returns the hosts that a command asks for.

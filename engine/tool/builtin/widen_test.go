@@ -18,8 +18,12 @@ func (b *bench) widens(a args) string {
 		b.t.Fatal(err)
 	}
 	target, _ := b.tools.Lookup("exec")
-	what, refusal := target.(tool.Widener).Widens(raw)
-	if refusal != "" {
+	w := target.(tool.Widener)
+	what := w.Widens(raw)
+	if what == "" {
+		return ""
+	}
+	if refusal := w.MayAsk(raw); refusal != "" {
 		return "refused: " + refusal
 	}
 	return what
@@ -48,6 +52,10 @@ func TestFullAccessIsAskedForOnce(t *testing.T) {
 	}
 	if got := b.widens(args{"command": command, "escalate": "I need it", "tty": true}); got != "refused: a command with full access is waited for: leave out yield_ms, tty and keep" {
 		t.Errorf("a session: %s", got)
+	}
+	target, _ := b.tools.Lookup("exec")
+	for range 2 { // that it is looked at, as of an extension's call, uses nothing up
+		target.(tool.Widener).Widens([]byte(`{"command":"` + command + `","escalate":"mine"}`))
 	}
 	if got, want := b.widens(wide), `run once with full access to this machine: the sandbox refused it something, and the model says "I need it"`; got != want {
 		t.Errorf("after it was refused: %s", got)
