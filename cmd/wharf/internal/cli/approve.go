@@ -2,19 +2,13 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
-	"github.com/rogpeppe/go-internal/diff"
-
 	"github.com/wharf-agent/wharf/engine"
 	"github.com/wharf-agent/wharf/engine/permission"
-	"github.com/wharf-agent/wharf/engine/sandbox"
 )
 
 // asker asks whoever sits at the terminal. It is safe for concurrent use: one
@@ -84,117 +78,4 @@ func readAnswer(line, rule string) permission.Answer {
 		return permission.Answer{}
 	}
 	return permission.Answer{Message: line}
-}
-
-// question is what a person is shown.
-func (a *asker) question(q permission.Question) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "? %s, since %s\n", q.Tool, strings.TrimSuffix(strings.TrimSuffix(q.Why, " asks"), ","))
-	for line := range strings.Lines(a.target(q)) {
-		fmt.Fprintf(&b, "    %s", line)
-	}
-	fmt.Fprintf(&b, "  y yes")
-	if q.Rule != "" {
-		fmt.Fprintf(&b, " · s yes to %s in this session · a yes to it always in this project", q.Rule)
-	}
-	fmt.Fprintf(&b, " · n no, or say why not: ")
-	return b.String()
-}
-
-// What is shown of a text: lines, and characters of each.
-const (
-	maxShown = 40
-	maxWidth = 400
-)
-
-// target is what a call is about: its command, its change to a file, or what it was
-// given. Other tools than Wharf's own may name anything path or command, so all of that
-// is shown.
-func (a *asker) target(q permission.Question) string {
-	var arguments struct {
-		Command string `json:"command"`
-		Dir     string `json:"dir"`
-		Keep    bool   `json:"keep"`
-		Path    string `json:"path"`
-		Patch   string `json:"patch"`
-		URL     string `json:"url"`
-		Query   string `json:"query"`
-		Content string `json:"content"`
-		Old     string `json:"old_text"`
-		New     string `json:"new_text"`
-	}
-	if json.Unmarshal(q.Arguments, &arguments) != nil {
-		return shown(string(q.Arguments))
-	}
-	switch q.Tool {
-	case "exec":
-		text := shown(arguments.Command)
-		if arguments.Dir != "" {
-			text += "in the folder " + shown(arguments.Dir)
-		}
-		if arguments.Keep {
-			text += "kept running beyond this turn\n"
-		}
-		return text
-	case "write_file":
-		return a.change(arguments.Path, a.content(arguments.Path), arguments.Content)
-	case "edit_file":
-		return a.change(arguments.Path, arguments.Old, arguments.New)
-	case "apply_patch":
-		return shown(arguments.Patch)
-	case "web_fetch":
-		return shown(arguments.URL)
-	case "web_search":
-		return shown(arguments.Query)
-	case "read_file", "list_dir":
-		return shown(arguments.Path)
-	}
-	return shown(string(q.Arguments))
-}
-
-// manyBlanks could move what stands behind them out of sight.
-var manyBlanks = regexp.MustCompile(`[\s\p{Z}]{40,}`)
-
-// shown returns a text so that its beginning and its end can be seen, and what is left
-// out is said.
-func shown(text string) string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	if left := len(lines) - maxShown; left > 0 {
-		note := fmt.Sprintf("… %s left out here …", count(left, "line"))
-		lines = slices.Concat(lines[:maxShown/2], []string{note}, lines[len(lines)-maxShown/2:])
-	}
-	for i, line := range lines {
-		line = manyBlanks.ReplaceAllStringFunc(line, func(blanks string) string {
-			return fmt.Sprintf(" … %s … ", count(len([]rune(blanks)), "blank"))
-		})
-		if runes := []rune(line); len(runes) > maxWidth {
-			left := len(runes) - maxWidth
-			line = fmt.Sprintf("%s … %s left out here … %s", string(runes[:maxWidth/2]), count(left, "character"), string(runes[len(runes)-maxWidth/2:]))
-		}
-		lines[i] = line
-	}
-	return strings.Join(lines, "\n") + "\n"
-}
-
-// content is what a file holds now, as far as it can be shown.
-func (a *asker) content(path string) string {
-	root, err := sandbox.OpenRoot(a.workspace)
-	if err != nil {
-		return ""
-	}
-	defer root.Close()
-	text, _, err := root.ReadAll(path, 1<<20)
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
-// change shows what becomes of a file.
-func (a *asker) change(path, before, after string) string {
-	lines := strings.SplitAfter(string(diff.Diff(path, []byte(before), path, []byte(after))), "\n")
-	if len(lines) > 3 {
-		lines = lines[3:] // its head
-	}
-	return shown(path) + shown(strings.Join(lines, ""))
 }

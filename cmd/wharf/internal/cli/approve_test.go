@@ -83,9 +83,24 @@ func TestQuestion(t *testing.T) {
 			"? exec, since the rule \"ask it\"\n    rm x\n" + strings.Repeat("    \n", 19) + "    … 61 lines left out here …\n" + strings.Repeat("    \n", 19) + "    ls\n" + choice,
 		},
 		{
-			"a long line", questionOf("exec", `{"command":"`+strings.Repeat("a", 200)+strings.Repeat("b", 9)+strings.Repeat("c", 200)+`"}`),
-			"? exec, since the rule \"ask it\"\n    " + strings.Repeat("a", 200) + " … 9 characters left out here … " + strings.Repeat("c", 200) + "\n" + choice,
+			"a long line", questionOf("exec", `{"command":"`+strings.Repeat("a", 72)+"b"+strings.Repeat("界", 35)+`c\n↪"}`),
+			"? exec, since the rule \"ask it\"\n    " + strings.Repeat("a", 72) + "\n    ↪ b" + strings.Repeat("界", 34) + "\n    ↪ 界c\n    ↪\n" + choice,
 		},
+		{
+			"a line of more than a screen", questionOf("exec", `{"command":"`+strings.Repeat("a", 72+19*70)+strings.Repeat("b", 9*70)+strings.Repeat("c", 20*70)+`"}`),
+			"? exec, since the rule \"ask it\"\n    " + strings.Repeat("a", 72) + "\n" + strings.Repeat("    ↪ "+strings.Repeat("a", 70)+"\n", 19) +
+				"    … 9 lines left out here …\n" + strings.Repeat("    ↪ "+strings.Repeat("c", 70)+"\n", 20) + choice,
+		},
+		{"a line of tabs", questionOf("exec", `{"command":"x`+strings.Repeat(`\t`, 9)+`y"}`), "? exec, since the rule \"ask it\"\n    x\t\t\t\t\t\t\t\t\n    ↪ \ty\n" + choice},
+		{"a folder that would be lines", questionOf("exec", `{"command":"make","dir":"a\n    rm x"}`), "? exec, since the rule \"ask it\"\n    make\n    in the folder \"a\\n    rm x\"\n" + choice},
+		{"a file that would be lines", questionOf("read_file", `{"path":"a\nb"}`), "? read_file, since the rule \"ask it\"\n    \"a\\nb\"\n" + choice},
+		{"a change to one", questionOf("edit_file", `{"path":"a\n@@\n+y","old_text":"two\n","new_text":"2\n"}`), "? edit_file, since the rule \"ask it\"\n    \"a\\n@@\\n+y\"\n    @@ -1,1 +1,1 @@\n    -two\n    +2\n" + choice},
+		{
+			"what is typed", questionOf("write_stdin", `{"session_id":"exec-1","text":"ls\r\nrm x\n\tü\u0003\u001b\u007f\u202e"}`),
+			"? write_stdin, since the rule \"ask it\"\n    in the session exec-1\n    ls[Return][Enter]\n    rm x[Enter]\n    [Tab]ü[Ctrl-C][Esc][Backspace][U+202E]\n" + choice,
+		},
+		{"what is typed last", questionOf("write_stdin", `{"session_id":"a\nb","text":"y\n","close":true}`), "? write_stdin, since the rule \"ask it\"\n    in the session \"a\\nb\"\n    y[Enter]\n    whose input ends then\n" + choice},
+		{"a session to be ended", questionOf("write_stdin", `{"session_id":"exec-1","kill":true}`), "? write_stdin, since the rule \"ask it\"\n    in the session exec-1\n    which is ended\n" + choice},
 		{"a tool that names its argument command", questionOf("deploy", `{"command":"ls","really":"rm x"}`), "? deploy, since the rule \"ask it\"\n    {\"command\":\"ls\",\"really\":\"rm x\"}\n" + choice},
 		{"anything else", questionOf("mail", `{"to":"me"}`), "? mail, since the rule \"ask it\"\n    {\"to\":\"me\"}\n" + choice},
 	}
