@@ -175,6 +175,8 @@ func TestRunAsks(t *testing.T) {
 	s := sit(t, workIn(t, deploys, `{"text":"Not deployed.","expect":{"last_contains":"denied by the user: not on a Friday"}}`),
 		"run", "--script", "replies.jsonl", "--ask", "exec(make *)", "deploy it")
 	s.expect(`say why not: `)
+	s.say("ok\r") // which may be meant as a yes, and is none
+	s.expect(`s is a yes to exec\(make deploy\) in this session.*y or n: `)
 	s.say("not on a Friday\r")
 	s.expect(`Not deployed\.\r\n`)
 	if code := s.status(); code != 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -50,6 +51,10 @@ func (a *asker) Approve(ctx context.Context, q permission.Question) (permission.
 	a.keys.discard()
 	fmt.Fprint(a.out, "\r\x1b[K"+printable(a.question(q)))
 	line, err := a.keys.line(ctx)
+	for again := 0; err == nil && again < 2 && unclear(strings.TrimSpace(line), q.Rule); again++ {
+		fmt.Fprint(a.out, explanation(q.Rule))
+		line, err = a.keys.line(ctx)
+	}
 	if err != nil {
 		fmt.Fprintln(a.out)
 		return permission.Answer{}, err
@@ -62,6 +67,33 @@ func (a *asker) Approve(ctx context.Context, q permission.Question) (permission.
 		}
 	}
 	return answer, nil
+}
+
+// nearlyYes are words that may be meant as a yes, and are none.
+var nearlyYes = regexp.MustCompile(`^(y|yes|yep|yeah|yup|ok|okay|k|sure|fine|go|allow)\b`)
+
+// unclear reports whether a line asks what there is to say, is a yes that is not on offer,
+// or may be one: neither a yes nor a word to the model should come of it.
+func unclear(line, rule string) bool {
+	switch word := strings.ToLower(line); word {
+	case "y", "yes":
+		return false
+	case "?", "h", "help":
+		return true
+	case "s", "session", "a", "always":
+		return rule == ""
+	default:
+		return nearlyYes.MatchString(word)
+	}
+}
+
+// explanation says what there is to say, and asks again.
+func explanation(rule string) string {
+	longer := "There is no yes for longer: this is for one call. "
+	if rule != "" {
+		longer = "s is a yes to " + printable(rule) + " in this session, a always in this project. "
+	}
+	return "  y lets this call run. " + longer + "n refuses it, and so does anything else, which the model is told.\n  y or n: "
 }
 
 // readAnswer reads a line: anything but a clear yes is a no, and more than a

@@ -17,6 +17,25 @@ import (
 	"github.com/wharf-agent/wharf/engine/permission"
 )
 
+// What may be meant as a yes is asked again, and never taken for one.
+func TestUnclearAnswers(t *testing.T) {
+	for _, line := range []string{"?", "help", "ok", "OK", "yes please", "yes, but use sudo", "sure", "y!", "go ahead"} {
+		if !unclear(line, "echo") || readAnswer(line, "echo").Allowed {
+			t.Errorf("%q is taken as it is", line)
+		}
+	}
+	for _, line := range []string{"s", "a", "always"} {
+		if !unclear(line, "") || unclear(line, "echo") {
+			t.Errorf("%q is unclear only where it is not on offer", line)
+		}
+	}
+	for _, line := range []string{"", "y", "YES", "n", "no", "use cat", "gofmt it first", "yesterday's file", "knot"} {
+		if unclear(line, "") {
+			t.Errorf("%q is asked about again", line)
+		}
+	}
+}
+
 func TestReadAnswer(t *testing.T) {
 	yes := func(scope permission.Scope) permission.Answer { return permission.Answer{Allowed: true, Scope: scope} }
 	tests := []struct {
