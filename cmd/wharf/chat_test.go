@@ -176,7 +176,7 @@ func TestRunAsks(t *testing.T) {
 		"run", "--script", "replies.jsonl", "--ask", "exec(make *)", "deploy it")
 	s.expect(`say why not: `)
 	s.say("ok\r") // which may be meant as a yes, and is none
-	s.expect(`s is a yes to exec\(make deploy\) in this session.*y or n: `)
+	s.expect(`(?s)s is a yes to exec\(make deploy\) in this session.*y or n: `)
 	s.say("not on a Friday\r")
 	s.expect(`Not deployed\.\r\n`)
 	if code := s.status(); code != 0 {
