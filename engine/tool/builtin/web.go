@@ -60,16 +60,22 @@ func (f fetchTool) MayAsk(arguments json.RawMessage) (refusal string) {
 	if err := json.Unmarshal(arguments, &a); err != nil {
 		return "" // Run says what is wrong with them
 	}
-	u, err := egress.ParseURL(a.URL)
+	return f.web.closed(a.URL)
+}
+
+// closed says why nobody can fetch a URL here, as far as that is known before its name is
+// looked up.
+func (w Web) closed(address string) (refusal string) {
+	u, err := egress.ParseURL(address)
 	if err != nil {
 		return err.Error()
 	}
 	host, port := egress.Endpoint(u)
-	address, err := netip.ParseAddr(host)
-	if err != nil || egress.Public(f.web.Open)(http.MethodGet, u).Open {
+	literal, err := netip.ParseAddr(host)
+	if err != nil || egress.Public(w.Open)(http.MethodGet, u).Open {
 		return ""
 	}
-	if err := egress.CheckAddress(address); err != nil {
+	if err := egress.CheckAddress(literal); err != nil {
 		return fmt.Sprintf("%v: the user can open it by sandbox.allow_net (--allow-net %s)", err, net.JoinHostPort(host, strconv.Itoa(int(port))))
 	}
 	return ""
@@ -89,6 +95,8 @@ func (w Web) fetchTool() tool.Tool {
 			switch {
 			case elsewhere != "":
 				return text("[the page has moved to another host: to get it, fetch %s]", elsewhere), nil
+			case err != nil && w.closed(a.URL) != "": // which says what would open it
+				return tool.Result{}, errors.New("fetch: " + w.closed(a.URL))
 			case err != nil:
 				return tool.Result{}, fmt.Errorf("fetch: %w", err)
 			}

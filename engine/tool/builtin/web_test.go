@@ -115,7 +115,7 @@ func TestWebFetch(t *testing.T) {
 		{"a redirect into this machine", "http://example.com/inside", "[the page has moved to another host: to get it, fetch http://127.0.0.1:1/]"},
 		{"a user in the URL", "http://me:pw@example.com/", "error: fetch: url: it names a user: a password belongs into a header, by secrets"},
 		{"another scheme", "file:///etc/passwd", "error: fetch: url: it does not begin with https://host or http://host"},
-		{"this machine", "http://127.0.0.1:1/", "error: fetch: not allowed: the address 127.0.0.1 is loopback"},
+		{"this machine", "http://127.0.0.1:1/", "error: fetch: not allowed: the address 127.0.0.1 is loopback: the user can open it by sandbox.allow_net (--allow-net 127.0.0.1:1)"},
 		{"this machine by name", "http://localhost/", "error: fetch: not allowed: localhost is a name of this machine, of a local network or of a metadata service: only an address with its port, asked for and granted, opens such a place"},
 		{"a name that leads inside", "http://inside.example.com/", "error: fetch: inside.example.com: not allowed: the address 10.0.0.7 is of a private network"},
 		{"a name that leads to the metadata", "http://meta.example.com/latest", "error: fetch: meta.example.com: not allowed: the address 169.254.169.254 is a metadata service"},
