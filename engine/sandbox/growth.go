@@ -29,7 +29,7 @@ type growth struct {
 	limit  int64
 	began  time.Time
 	free   func(dir string) (device uint64, bytes int64, err error)
-	before map[uint64]int64 // free bytes at the beginning, by device
+	before map[uint64]int64 // the most bytes that were free since the beginning, by device
 
 	mu     sync.Mutex
 	looked int64 // by how much they had shrunk when the files were looked at
@@ -93,7 +93,8 @@ func (g *growth) exceeded(pid int) bool {
 			continue
 		}
 		seen[device] = true
-		shrunk += max(0, g.before[device]-bytes)
+		g.before[device] = max(g.before[device], bytes) // what others free must not hide what is written
+		shrunk += g.before[device] - bytes
 	}
 	if shrunk < g.limit/5 || shrunk < g.looked+g.limit/20 {
 		return false
@@ -160,6 +161,8 @@ func (g *growth) tell(res *Result, err error) error {
 		return nil
 	}
 	g.exceeded(0)
+	g.mu.Lock() // the last look may still be under way
+	defer g.mu.Unlock()
 	if g.grown >= g.limit/5 {
 		res.Notes = append(res.Notes, fmt.Sprintf("it wrote %d MiB; the limit is %d MiB (sandbox.limits.disk)", g.grown>>20, g.limit>>20))
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // unconfined runs commands as they are, in a session of their own: the user's
@@ -31,7 +32,9 @@ func (unconfined) terminate(ch *child) { ch.signalGroup(syscall.SIGTERM) }
 // one session.
 func (unconfined) kill(ch *child) {
 	ch.signalGroup(syscall.SIGKILL)
-	for tries := 0; ch.terminal && tries < 100 && ch.killSession() > 0; tries++ { // one look may come just before a process starts another
+	// One look may come just before a process starts another, or before one that was killed is gone.
+	for tries := 0; ch.terminal && tries < 1000 && ch.killSession() > 0; tries++ {
+		time.Sleep(time.Millisecond)
 	}
 }
 
