@@ -46,7 +46,7 @@ func (s *Sandbox) moveAway(path, rel string) (to string, err error) {
 	if err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return "", fs.ErrNotExist
 	}
-	stamp := time.Now().UTC().Format("20060102-150405.000")
+	stamp := time.Now().UTC().Format("20060102-150405.000000000") // no two are the same
 	away := stamp + "-" + strings.ReplaceAll(rel, "/", "-")
 	if quarantine, err := s.openQuarantine(); err == nil {
 		err = unix.Renameat(int(dir.Fd()), name, int(quarantine.Fd()), away)
