@@ -185,7 +185,7 @@ func configured(t *testing.T) string {
 	t.Helper()
 	ws := repository(t)
 	for path, text := range map[string]string{
-		".git/config": "[core]\n\thooksPath = tools/.husky/_\n[include]\n\tpath = ../shared\n", "shared": "[core]\nhooksPath = new/hooks\n", "tools/.husky/pre-commit": canary,
+		".git/config": "[core]\n\thooksPath = tools/.husky/_\n[include]\n\tpath = ../included\n", "included": "[core]\nhooksPath = new/hooks\n", "tools/.husky/pre-commit": canary,
 		"tools/.husky/_/pre-commit": canary, "vendor/lib/.git/config": "[core]\n\thooksPath = .githooks\n", "tools/own": "x", "vendor/lib/own": "x",
 		"mirror/HEAD": "ref: refs/heads/main\n", "mirror/config": "[core]\n\tbare = true\n", "mirror/hooks/post-update": canary, "mirror/objects/x": "", "mirror/refs/x": "",
 	} {
@@ -199,7 +199,7 @@ func TestRefusesConfiguredHooks(t *testing.T) {
 	need(t, firstProgram(bwrapPaths) != "", "bubblewrap is not installed: apt install bubblewrap")
 	for _, line := range []string{
 		"echo x > tools/.husky/pre-commit", "echo x > tools/.husky/_/pre-push", "mv tools/.husky t; mkdir -p tools/.husky/_", "mv tools t && mkdir -p tools/.husky/_ && echo x > tools/.husky/_/pre-commit",
-		"rm -rf tools/.husky", "echo '[core]' > shared; mv shared s", "mkdir -p new/hooks; echo x > new/hooks/pre-commit", "mv new n; mkdir n2; ln -s n2 new; mkdir n2/hooks",
+		"rm -rf tools/.husky", "echo '[core]' > included; mv included s", "mkdir -p new/hooks; echo x > new/hooks/pre-commit", "mv new n; mkdir n2; ln -s n2 new; mkdir n2/hooks",
 		"mkdir vendor/lib/.githooks; echo x > vendor/lib/.githooks/pre-commit", "ln -s ../../tools vendor/lib/.githooks", "echo x > mirror/hooks/post-update", "echo x > mirror/config", "mv mirror m; mkdir -p mirror/hooks",
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestRootSparesConfigured(t *testing.T) {
 	defer root.Close()
 	hooks, config := "core.hooksPath of git's configuration", "include.path of git's configuration"
 	for name, why := range map[string]string{
-		"tools/.husky/pre-commit": hooks, "tools/.HUSKY/new": hooks, "new/hooks/pre-commit": hooks, "vendor/lib/.githooks/x": hooks, "shared": config,
+		"tools/.husky/pre-commit": hooks, "tools/.HUSKY/new": hooks, "new/hooks/pre-commit": hooks, "vendor/lib/.githooks/x": hooks, "included": config,
 		"mirror/config": "config of a bare repository", "mirror/hooks/x": "hooks of a bare repository", "tools/own": "", ".githooks/x": "", "mirror/description": "", "new/x": "",
 	} {
 		_, err := root.Write(name, []byte("x"), nil)

@@ -18,7 +18,7 @@ func TestTrustTellsWhatChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.check("/work/wharf.toml", oneDigest, "a = 1\nb = 2\n"); err != nil {
+	if err := first.check("/project/wharf.toml", oneDigest, "a = 1\nb = 2\n"); err != nil {
 		t.Fatal(err)
 	}
 	later, err := newTrust(nil, home)
@@ -26,18 +26,18 @@ func TestTrustTellsWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	head := "to trust what is in it now, add --trust " + anotherDigest + ", or, for good, to " + home.configFile() +
-		" under [trust]: \"/work/wharf.toml\" = \"" + anotherDigest + "\""
+		" under [trust]: \"/project/wharf.toml\" = \"" + anotherDigest + "\""
 	for _, tt := range []struct{ name, path, text, want string }{
-		{"what changed", "/work/wharf.toml", "a = 1\nb = 3\n", head + "\nsince it was trusted, this changed:\n@@ -1,2 +1,2 @@\n a = 1\n-b = 2\n+b = 3"},
-		{"nothing that can be told", "/work/wharf.toml", "a = 1\nb = 2\n", head + "\nit says what it said when you trusted it last"},
-		{"another file", "/else/wharf.toml", "a = 1\nb = 2\n", strings.ReplaceAll(head, "/work/", "/else/")},
+		{"what changed", "/project/wharf.toml", "a = 1\nb = 3\n", head + "\nsince it was trusted, this changed:\n@@ -1,2 +1,2 @@\n a = 1\n-b = 2\n+b = 3"},
+		{"nothing that can be told", "/project/wharf.toml", "a = 1\nb = 2\n", head + "\nit says what it said when you trusted it last"},
+		{"another file", "/else/wharf.toml", "a = 1\nb = 2\n", strings.ReplaceAll(head, "/project/", "/else/")},
 	} {
 		if err := later.check(tt.path, anotherDigest, tt.text); err == nil || err.Error() != tt.want {
 			t.Errorf("%s:\n got %v\nwant %s", tt.name, err, tt.want)
 		}
 	}
 	long := strings.Repeat("x = 1\n", 200)
-	if err := later.check("/work/wharf.toml", anotherDigest, long); !strings.HasSuffix(err.Error(), "\n… and 143 more lines") {
+	if err := later.check("/project/wharf.toml", anotherDigest, long); !strings.HasSuffix(err.Error(), "\n… and 143 more lines") {
 		t.Errorf("a long change ends with %q", err.Error()[len(err.Error())-40:])
 	}
 }
@@ -48,7 +48,7 @@ func TestTrustWithoutAFolderOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.check("/work/wharf.toml", oneDigest, "a = 1\n"); err != nil {
+	if err := tr.check("/project/wharf.toml", oneDigest, "a = 1\n"); err != nil {
 		t.Errorf("what is trusted is trusted: %v", err)
 	}
 	if err := tr.unused(); err != nil {
