@@ -84,6 +84,20 @@ func (s *state) add(r Record) error {
 		if e.Scope == "session" {
 			s.granted = append(s.granted, e.Rule)
 		}
+	default:
+		s.addExtension(e)
+	}
+	if r.Seq == 0 {
+		if _, ok := r.Event.(Started); !ok {
+			return fmt.Errorf("the first event is %s, not session.started", r.Type())
+		}
+	}
+	return nil
+}
+
+// addExtension accounts for what an extension did, if the event is about one.
+func (s *state) addExtension(event Event) {
+	switch e := event.(type) {
 	case HookVerdict:
 		s.met(e.Extension)
 	case HookFailed:
@@ -102,12 +116,6 @@ func (s *state) add(r Record) error {
 		s.spend(e.Extension, e.Tokens-s.reserved[e.CallID])
 		delete(s.reserved, e.CallID)
 	}
-	if r.Seq == 0 {
-		if _, ok := r.Event.(Started); !ok {
-			return fmt.Errorf("the first event is %s, not session.started", r.Type())
-		}
-	}
-	return nil
 }
 
 // met takes note of an extension that had a part in the session.
